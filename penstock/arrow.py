@@ -1,0 +1,86 @@
+"""Rows as Arrow and back: which Arrow type stands for which of ours. Imports pyarrow only when called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock.instant import from_datetime
+from penstock.row_steps import MapBatches
+from penstock.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def arrow_type(kind: str) -> pa.DataType:
+    """The Arrow type of a column of ours; both integers are 64 bits wide, both floats too."""
+    import pyarrow as pa
+
+    if kind.startswith("array<"):
+        return pa.list_(arrow_type(kind[6:-1]))
+    if kind.startswith("decimal("):
+        precision, scale = (int(part) for part in kind[8:-1].split(","))
+        return pa.decimal128(precision, scale)
+    return {
+        "boolean": pa.bool_(),
+        "int": pa.int64(),
+        "long": pa.int64(),
+        "float": pa.float64(),
+        "double": pa.float64(),
+        "string": pa.string(),
+        "binary": pa.binary(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+    }[kind]
+
+
+def arrow_schema(schema: Schema) -> pa.Schema:
+    """The Arrow schema of a schema of ours."""
+    import pyarrow as pa
+
+    return pa.schema([(column.name, arrow_type(column.type)) for column in schema.columns])
+
+
+def to_arrow(rows: Sequence[dict[str, Any]], schema: Schema) -> pa.RecordBatch:
+    """Decoded rows as an Arrow batch."""
+    import pyarrow as pa
+
+    arrays = [pa.array([row[c.name] for row in rows], arrow_type(c.type)) for c in schema.columns]
+    if not arrays:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
+
+
+def from_arrow(batch: pa.RecordBatch | pa.Table, schema: Schema) -> list[dict[str, Any]]:
+    """An Arrow batch as decoded rows: timestamps are microseconds."""
+    stamps = [column.name for column in schema.columns if column.type == "timestamp"]
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    for row in rows:
+        for name in stamps:
+            row[name] = None if row[name] is None else from_datetime(row[name])
+    return rows
+
+
+def rows_through_arrow(step: MapBatches, rows: Sequence[dict[str, Any]], schema: Schema) -> list[dict[str, Any]]:
+    """Rows through a user's function of an Arrow batch; ValueError where it gives another schema than it declared."""
+    made = conforming_batch(step.function(to_arrow(rows, schema)), step.schema)
+    return from_arrow(made, step.schema)
+
+
+def conforming_batch(made: Any, schema: Schema) -> pa.RecordBatch:
+    """What a user's function gave, if it is a batch of the declared schema."""
+    import pyarrow as pa
+
+    if isinstance(made, pa.Table):
+        whole = made.combine_chunks().to_batches()
+        made = whole[0] if whole else pa.RecordBatch.from_pylist([], schema=made.schema)
+    if not isinstance(made, pa.RecordBatch):
+        raise ValueError(f"map_batches gave {type(made).__name__}, which is not an Arrow batch")
+    wanted = arrow_schema(schema)
+    if sorted(made.schema.names) != sorted(wanted.names):
+        raise ValueError(f"map_batches gave the columns {made.schema.names}, not {wanted.names}")
+    try:
+        return made.select(wanted.names).cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"map_batches gave values that do not fit: {error}") from None

@@ -1,0 +1,105 @@
+"""What goes into a batch and what comes out: the values both engines are called with and answer with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+from penstock.pane import Late, Pane, Quarantined
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A decoded row and where it came from; `bad` says why it could not be decoded."""
+
+    source: str
+    partition: str
+    offset: int
+    row: Mapping[str, Any]
+    bad: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Where every row and every placement of a row in a window went."""
+
+    read: int = 0
+    added: int = 0
+    dropped: int = 0
+    filtered: int = 0
+    quarantined: int = 0
+    late: int = 0
+    kept: int = 0
+    placed: int = 0
+    missed: int = 0
+    ended: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def conserved(self, open_records: int) -> bool:
+        """Whether nothing was lost: rows in = rows out, and records put into windows are there or were shown."""
+        out = self.dropped + self.filtered + self.quarantined + self.late + self.kept
+        return self.read + self.added == out and self.placed == self.ended + open_records
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one batch gave."""
+
+    panes: tuple[Pane, ...]
+    late: tuple[Late, ...]
+    quarantined: tuple[Quarantined, ...]
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionClock:
+    """What the watermark rule knows of a partition, for people to read."""
+
+    source: str
+    partition: str
+    newest: int | None
+    watermark: int
+    idle: bool
+    silent_for: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What the outside says about time in a batch: now, a watermark given by hand, and which partitions are known.
+
+    `resumed` marks the first batch after an outage, in which silence does not count.
+    """
+
+    now: int | None = None
+    watermark: int | None = None
+    partitions: tuple[tuple[str, str], ...] = ()
+    resumed: bool = False
+
+
+class Run(Protocol):
+    """A plan being played, batch by batch."""
+
+    watermark: int
+    now: int
+    totals: Counts
+
+    def batch(self, arrivals: list[Arrival], tick: Tick) -> Outcome:
+        """Play one batch."""
+
+    def partitions(self) -> tuple[PartitionClock, ...]:
+        """The clock of each partition."""
+
+    def open_records(self) -> int:
+        """How many records lie in windows that are still held."""
+
+    def open_windows(self) -> int:
+        """How many windows are held."""
+
+    def snapshot(self) -> Any:
+        """All that is remembered, as a value."""
+
+    def restore(self, snapshot: Any) -> None:
+        """Go on from what was remembered."""

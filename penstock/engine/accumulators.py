@@ -1,0 +1,31 @@
+"""Which accumulator computes which aggregate."""
+
+from __future__ import annotations
+
+from penstock.aggregate import ORDERED, SKETCHES, Aggregate
+from penstock.arrow import arrow_type
+from penstock.engine.accumulator import Accumulator
+from penstock.engine.distinct import Distinct
+from penstock.engine.extremes import Extreme
+from penstock.engine.folds import Folded
+from penstock.engine.native import native
+from penstock.engine.ordered import ordered
+from penstock.engine.sketches import Sketch
+from penstock.schema import NUMBERS, Schema
+
+
+def accumulator_of(name: str, aggregate: Aggregate, schema: Schema) -> Accumulator:
+    """The accumulator of an aggregate over rows of a schema."""
+    kind = aggregate.kind
+    held = schema.type_of(aggregate.column, f"{name} = {kind}") if aggregate.column is not None else "long"
+    if kind in ORDERED:
+        return ordered(name, aggregate, schema)
+    if kind in SKETCHES:
+        return Sketch(aggregate)
+    if kind == "fold":
+        return Folded(aggregate)
+    if kind == "distinct":
+        return Distinct(arrow_type(held))
+    if kind in ("min", "max") and held not in NUMBERS:
+        return Extreme(arrow_type(held), kind == "max")
+    return native(name, aggregate, schema)

@@ -1,0 +1,84 @@
+"""A plan made ready for columns: its accumulators, its key types, and which way its windows are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.aggregate import LISTS, ZERO_WHEN_EMPTY
+from penstock.arrow import arrow_schema, arrow_type
+from penstock.engine.accumulator import Accumulator
+from penstock.engine.accumulators import accumulator_of
+from penstock.engine.cells import Held
+from penstock.engine.saturate import plus
+from penstock.plan import Plan
+from penstock.window import Custom, EventPair, Session
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What every step of the engine needs to know of the plan."""
+
+    plan: Plan
+
+    @cached_property
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        return tuple(accumulator_of(name, one, self.plan.schema) for name, one in self.plan.aggregates)
+
+    @cached_property
+    def key_types(self) -> tuple[pa.DataType, ...]:
+        return tuple(arrow_type(column.type) for column in self.plan.key_schema.columns)
+
+    @cached_property
+    def row_schema(self) -> pa.Schema:
+        return arrow_schema(self.plan.schema)
+
+    @cached_property
+    def result_types(self) -> tuple[pa.DataType, ...]:
+        return tuple(arrow_type(column.type) for column in self.plan.result_schema.columns)
+
+    @cached_property
+    def merging(self) -> bool:
+        """Whether windows of a key may become one another."""
+        return self.plan.window.merging
+
+    @cached_property
+    def by_slices(self) -> bool:
+        """Whether windows show one pane, when they expire: then slices are enough, and no window has a state."""
+        return self.plan.fires_once and not isinstance(self.plan.window, (Session, EventPair)) and not self.merging
+
+    @cached_property
+    def suspects(self) -> bool:
+        """Whether an event whose own window has expired may still find another, and so travels as a row."""
+        return isinstance(self.plan.window, (Session, EventPair)) or (
+            isinstance(self.plan.window, Custom) and self.merging
+        )
+
+    def complete_at(self, end: np.ndarray) -> np.ndarray:
+        """The least W under which windows with these ends are complete."""
+        return plus(end, 1) if self.plan.window.closed else end
+
+    def expires_at(self, end: np.ndarray) -> np.ndarray:
+        """The least W under which windows with these ends have expired."""
+        return plus(self.complete_at(end), self.plan.lateness)
+
+    def results(self, held: Held, records: np.ndarray) -> tuple[pa.Array, ...]:
+        """The aggregates' columns; a pane of no records shows what an empty pane shows."""
+        made = []
+        empty = records == 0
+        for (_, aggregate), a, columns, kind in zip(
+            self.plan.aggregates, self.accumulators, held, self.result_types, strict=True
+        ):
+            column = a.result(columns)
+            if column.type != kind:
+                column = column.cast(kind)
+            if empty.any():
+                blank = 0 if aggregate.kind in ZERO_WHEN_EMPTY else [] if aggregate.kind in LISTS else None
+                filled = pa.array([blank], kind)
+                order = np.where(empty, len(column), np.arange(len(column)))
+                column = pa.concat_arrays([column, filled]).take(pa.array(order))
+            made.append(column)
+        return tuple(made)

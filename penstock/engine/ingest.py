@@ -1,0 +1,147 @@
+"""INGEST, stateless: a batch of one partition's rows to cells for the shards, late rows, suspects and a time report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.batch import Counts
+from penstock.engine.assign import Assigned, assign, last_end, windows_of
+from penstock.engine.cells import Cells, empty_cells
+from penstock.engine.combine import Rows, combine_rows
+from penstock.engine.compiled import Compiled
+from penstock.engine.late import LateRows
+from penstock.engine.rows import Bad, SourceBatch, offsets_of, read_rows
+from penstock.engine.sessions import bursts
+from penstock.instant import MIN_TIME
+from penstock.window import Custom, Session, Sliding
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a batch says of time: its events' stamps in order of their offsets, and the watermark the source gave."""
+
+    source: str
+    partition: str
+    times: np.ndarray
+    given: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """What one batch of one partition sends to a shard: cells, and rows that only the shard can judge."""
+
+    origin: tuple[str, str, int]
+    cells: Cells
+    suspects: Rows | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """All that comes of a batch of one partition."""
+
+    blob: Blob
+    late: LateRows | None
+    report: Report
+    bad: list[Bad]
+    counts: Counts
+
+
+def ingest(compiled: Compiled, given: SourceBatch, watermark: int, now: int) -> Ingested:
+    """Row steps, event time, windows, and one row for each key and window."""
+    one = next(one for one in compiled.plan.inputs if one.source.name == given.source)
+    read = read_rows(compiled.plan, one, given, now)
+    place = pa.repeat(pa.scalar(f"{given.source}/{given.partition}"), len(read.times))
+    rows = Rows(read.batch, read.times, offsets_of(read, given), place)
+    cells, suspects, late, missed = _placed(compiled, rows, watermark)
+    assert read.stamps is not None
+    counts = Counts(
+        read=len(given.offsets), added=read.added, dropped=read.dropped, filtered=read.filtered,
+        quarantined=len(read.bad), late=0 if late is None else len(late.rows), missed=missed,
+        kept=len(rows) - (0 if late is None else len(late.rows)) - (0 if suspects is None else len(suspects)),
+    )  # fmt: skip
+    report = Report(given.source, given.partition, read.stamps.good, read.stamps.given)
+    return Ingested(Blob(given.origin, cells, suspects), late, report, read.bad, counts)
+
+
+def _placed(
+    compiled: Compiled, rows: Rows, watermark: int
+) -> tuple[Cells, Rows | None, LateRows | None, int]:
+    """Cells of what is alive, rows for the shard to judge, rows that are late, and placements that were missed."""
+    if len(rows) == 0:
+        return empty_cells(compiled.key_types, compiled.accumulators), None, None, 0
+    assigned = assign(compiled, rows.times)
+    if compiled.suspects:
+        return _with_suspects(compiled, rows, assigned, watermark)
+    if not assigned.alone:
+        return _several(compiled, rows, assigned, watermark)
+    ends = last_end(compiled, rows.times, assigned)
+    late = None
+    if watermark > MIN_TIME and watermark >= int(compiled.expires_at(ends[[ends.argmin()]])[0]):
+        dead = compiled.expires_at(ends) <= watermark
+        late = _late(compiled, rows.take(dead), assigned.start[dead], assigned.end[dead])
+        rows = rows.take(~dead)
+        assigned = Assigned(assigned.rows, assigned.start[~dead], assigned.end[~dead])
+    if len(rows) == 0:
+        return empty_cells(compiled.key_types, compiled.accumulators), None, late, 0
+    cells = combine_rows(compiled, rows, assigned.start, assigned.end)
+    return cells, None, late, _missed(compiled, cells, watermark)
+
+
+def _missed(compiled: Compiled, cells: Cells, watermark: int) -> int:
+    """How many placements in expired windows the records of live slices missed."""
+    rule = compiled.plan.window
+    if not isinstance(rule, Sliding) or rule.size == rule.slide or watermark == MIN_TIME:
+        return 0
+    of, start = windows_of(rule, cells.start, cells.end)
+    dead = compiled.expires_at(start + rule.size) <= watermark
+    return int(cells.records[of[dead]].sum())
+
+
+def _late(compiled: Compiled, rows: Rows, start: np.ndarray, end: np.ndarray) -> LateRows:
+    rule = compiled.plan.window
+    if isinstance(rule, Sliding) and rule.size != rule.slide:
+        of, starts = windows_of(rule, start, end)
+        return LateRows(rows, of, starts, starts + rule.size)
+    return LateRows(rows, np.arange(len(rows)), start, end)
+
+
+def _several(
+    compiled: Compiled, rows: Rows, assigned: Assigned, watermark: int
+) -> tuple[Cells, Rows | None, LateRows | None, int]:
+    """Custom windows: a row may lie in several, each alive or not."""
+    dead = compiled.expires_at(assigned.end) <= watermark
+    alive = np.zeros(len(rows), dtype=bool)
+    alive[assigned.rows[~dead]] = True
+    late = None
+    if not alive.all():
+        lost = ~alive[assigned.rows]
+        number = np.cumsum(~alive) - 1
+        late = LateRows(rows.take(~alive), number[assigned.rows[lost]], assigned.start[lost], assigned.end[lost])
+    missed = int((dead & alive[assigned.rows]).sum())
+    live = ~dead
+    if not live.any():
+        return empty_cells(compiled.key_types, compiled.accumulators), None, late, missed
+    cells = combine_rows(compiled, rows.take(assigned.rows[live]), assigned.start[live], assigned.end[live])
+    return cells, None, late, missed
+
+
+def _with_suspects(
+    compiled: Compiled, rows: Rows, assigned: Assigned, watermark: int
+) -> tuple[Cells, Rows | None, LateRows | None, int]:
+    """Windows that merge or are made by the data: an event behind W travels as a row, for the shard to judge."""
+    if isinstance(compiled.plan.window, Custom):
+        return empty_cells(compiled.key_types, compiled.accumulators), rows, None, 0
+    dead = compiled.expires_at(assigned.end) <= watermark
+    suspects = None
+    if dead.any():
+        suspects = rows.take(dead)
+        rows = rows.take(~dead)
+        assigned = Assigned(assigned.rows, assigned.start[~dead], assigned.end[~dead])
+    if len(rows) == 0:
+        return empty_cells(compiled.key_types, compiled.accumulators), suspects, None, 0
+    if isinstance(compiled.plan.window, Session):
+        return bursts(compiled, rows, compiled.plan.window.gap), suspects, None, 0
+    return combine_rows(compiled, rows, assigned.start, assigned.end), suspects, None, 0

@@ -1,0 +1,150 @@
+"""Keys in columns: one canonical form, the shard hash of every row at once, and rows of equal keys side by side."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.shard import LONG_VALUE, NULL, SEED, M, R, encoded
+
+_M, _R, _EIGHT = np.uint64(M), np.uint64(R), np.uint64(8)
+Keys = tuple[pa.Array, ...]
+
+
+def canonical(column: pa.Array) -> pa.Array:
+    """One zero and one NaN among floats, so that equal keys have equal bytes."""
+    if not pa.types.is_floating(column.type):
+        return column
+    values = column.to_numpy(zero_copy_only=False) + 0.0
+    values = np.where(np.isnan(values), np.nan, values)
+    return pa.array(values, pa.float64(), mask=_mask(column))
+
+
+def hashes(keys: Keys, rows: int) -> np.ndarray:
+    """The hash of each row's key: `penstock.shard.key_hash`, vectorised."""
+    h = np.full(rows, SEED, dtype=np.uint64)
+    for column in keys:
+        valued = _words(_as_integers(column), h) if _fixed(column) else _texts(column, h)
+        if column.null_count:
+            nothing = _mix_word(np.full(rows, NULL, dtype=np.uint64), h ^ np.uint64(NULL), 8)
+            valued = np.where(_mask(column), nothing, valued)
+        h = valued
+    return h
+
+
+def side_by_side(columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
+    """An order in which rows with equal columns lie together, stable, and the first row of each group."""
+    rows = len(columns[0])
+    if rows == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    names = [str(i) for i in range(len(columns))]
+    table = pa.table([*columns, pa.array(np.arange(rows))], names=[*names, "row"])
+    lists = table.group_by(names, use_threads=False).aggregate([("row", "list")])["row_list"].combine_chunks()
+    if isinstance(lists, pa.ChunkedArray):
+        lists = lists.chunk(0)
+    return lists.values.to_numpy(), lists.offsets.to_numpy()[:-1].astype(np.int64)
+
+
+def equal(left: Keys, right: Keys) -> np.ndarray:
+    """Where two columns of keys are the same, null being null."""
+    same = np.ones(len(left[0]) if left else 0, dtype=bool)
+    for a, b in zip(left, right, strict=True):
+        both = pc.fill_null(pc.equal(a, b), False).to_numpy(zero_copy_only=False)
+        if pa.types.is_floating(a.type):
+            both |= pc.fill_null(pc.and_(pc.is_nan(a), pc.is_nan(b)), False).to_numpy(zero_copy_only=False)
+        if a.null_count or b.null_count:
+            both = both | (_mask(a) & _mask(b))
+        same &= both
+    return same
+
+
+def _mask(column: pa.Array) -> np.ndarray:
+    return column.is_null().to_numpy(zero_copy_only=False)
+
+
+def _fixed(column: pa.Array) -> bool:
+    kind = column.type
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+        or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    )  # fmt: skip
+
+
+def _as_integers(column: pa.Array) -> np.ndarray:
+    if pa.types.is_floating(column.type):
+        return canonical(column).fill_null(0.0).to_numpy().view(np.uint64)
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.int32())
+    plain = column.cast(pa.int64()) if not pa.types.is_int64(column.type) else column
+    if plain.null_count:
+        plain = plain.fill_null(0)
+    return plain.to_numpy(zero_copy_only=False).view(np.uint64)
+
+
+def _words(words: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    return _mix_word(words, seeds, 8)
+
+
+def _mix_word(words: np.ndarray, seeds: np.ndarray, length: int) -> np.ndarray:
+    h = seeds ^ np.uint64(length * M & (2**64 - 1))
+    return _finish(_block(h, words))
+
+
+def _block(h: np.ndarray, words: np.ndarray) -> np.ndarray:
+    k = words * _M
+    k ^= k >> _R
+    k *= _M
+    h = h ^ k
+    h *= _M
+    return h
+
+
+def _finish(h: np.ndarray) -> np.ndarray:
+    h = h ^ (h >> _R)
+    h *= _M
+    return h ^ (h >> _R)
+
+
+def _texts(column: pa.Array, seeds: np.ndarray) -> np.ndarray:
+    """MurmurHash64A of texts or bytes of different lengths, eight bytes of all rows at a time."""
+    if pa.types.is_decimal(column.type):
+        column = pa.array([None if v is None else encoded(v) for v in column.to_pylist()], pa.binary())
+    data, starts, lengths = _bytes_of(column)
+    h = seeds ^ (lengths.astype(np.uint64) * _M)
+    blocks = lengths // 8
+    deepest = int(blocks.max(initial=0))
+    for block in range(deepest):
+        rows = np.flatnonzero(blocks > block) if block else np.flatnonzero(blocks)
+        h[rows] = _block(h[rows], _gather(data, starts[rows] + 8 * block))
+    tails = np.flatnonzero(lengths % 8)
+    if len(tails):
+        rest = (lengths[tails] % 8).astype(np.uint64)
+        words = _gather(data, starts[tails] + 8 * blocks[tails])
+        words &= (np.uint64(1) << (rest * _EIGHT)) - np.uint64(1)
+        h[tails] = (h[tails] ^ words) * _M
+    return _finish(h)
+
+
+def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The bytes of a column of texts, padded by a word, with the start and length of each; long ones as digests."""
+    column = column.cast(pa.large_binary())
+    lengths = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if lengths.max(initial=0) > LONG_VALUE:
+        short = [v if v is None or len(v) <= LONG_VALUE else hashlib.blake2b(v, digest_size=16).digest()
+                 for v in column.to_pylist()]  # fmt: skip
+        return _bytes_of(pa.array(short, pa.large_binary()))
+    offsets = np.frombuffer(column.buffers()[1], dtype=np.int64)[column.offset : column.offset + len(column) + 1]
+    raw = column.buffers()[2]
+    data = np.frombuffer(raw, dtype=np.uint8) if raw is not None and raw.size else np.empty(0, np.uint8)
+    return np.concatenate([data, np.zeros(8, np.uint8)]), offsets[:-1].copy(), lengths
+
+
+def _gather(data: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """The little-endian word that begins at each position."""
+    assert sys.byteorder == "little"
+    windows = np.lib.stride_tricks.sliding_window_view(data, 8)
+    return np.ascontiguousarray(windows[at]).view(np.uint64).ravel()

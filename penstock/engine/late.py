@@ -1,0 +1,52 @@
+"""Late rows: those that no window takes any more, with the windows they missed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.combine import Rows
+from penstock.engine.compiled import Compiled
+
+
+@dataclass(frozen=True, slots=True)
+class LateRows:
+    """Late rows; window i, from `start[i]` to `end[i]`, was missed by row `of[i]`."""
+
+    rows: Rows
+    of: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+
+def late_schema(compiled: Compiled) -> pa.Schema:
+    """The row as it reached the window, then why it is late."""
+    missed = pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64())]))
+    return pa.schema([
+        *compiled.row_schema, ("@event_time", pa.int64()), ("@watermark", pa.int64()), ("@late_by", pa.int64()),
+        ("@partition", pa.string()), ("@offset", pa.int64()), ("@windows", missed),
+    ])  # fmt: skip
+
+
+def late_table(compiled: Compiled, parts: Sequence[LateRows], watermark: int) -> pa.Table:
+    """Late rows as a table, with W, how late each is, where it came from and what it missed."""
+    tables = [_table(compiled, part, watermark) for part in parts if len(part.rows)]
+    return pa.concat_tables(tables) if tables else late_schema(compiled).empty_table()
+
+
+def _table(compiled: Compiled, late: LateRows, watermark: int) -> pa.Table:
+    rows = late.rows
+    order = np.argsort(late.of, kind="stable")
+    offsets = np.searchsorted(late.of[order], np.arange(len(rows) + 1))
+    windows = pa.StructArray.from_arrays(
+        [pa.array(late.start[order]), pa.array(late.end[order])], names=["start", "end"]
+    )
+    columns = [
+        *rows.batch.columns, pa.array(rows.times), pa.array(np.full(len(rows), watermark)),
+        pa.array(watermark - rows.times), rows.partitions, pa.array(rows.offsets),
+        pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), windows),
+    ]  # fmt: skip
+    return pa.Table.from_arrays(columns, schema=late_schema(compiled))

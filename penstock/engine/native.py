@@ -1,0 +1,209 @@
+"""Counts, sums, means, variances and numeric extremes: accumulators of plain numbers, by Arrow's own group-by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.aggregate import Aggregate, overflow
+from penstock.arrow import arrow_type
+from penstock.engine.accumulator import Columns, Grouped
+from penstock.schema import INTEGERS, Schema
+
+Spec = tuple[str, str, Any]
+_SAFE = 2**62
+_LOW = np.int64(0xFFFFFFFF)
+_INT, _FLOAT = pa.int64(), pa.float64()
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """An aggregate whose accumulators are numbers: `n`, how many values, and what they add up to."""
+
+    name: str
+    aggregate: Aggregate
+    integer: bool
+    output: pa.DataType
+
+    def types(self) -> tuple[pa.DataType, ...]:
+        match self.aggregate.kind:
+            case "rows" | "count":
+                return (_INT,)
+            case "variance":
+                return (_INT, _FLOAT, _FLOAT)
+            case "min" | "max":
+                return (_INT, _INT)
+            case "sum":
+                return (_INT, _INT if self.integer else _FLOAT)
+        return (_INT, _FLOAT)
+
+    def zero(self, n: int) -> Columns:
+        return tuple(np.zeros(n, dtype=np.int64 if kind == _INT else np.float64) for kind in self.types())
+
+    def specs(self, column: str) -> list[Spec]:
+        """What Arrow's group-by is asked for, over the column that holds the values."""
+        counted: Spec = (column, "count", None)
+        match self.aggregate.kind:
+            case "rows" | "count":
+                return [counted]
+            case "variance":
+                return [counted, (column, "mean", None), (column, "variance", pc.VarianceOptions(ddof=0))]
+            case "min" | "max":
+                return [counted, (column, self.aggregate.kind, None)]
+        return [counted, (column, "sum", None)]
+
+    def prepared(self, values: pa.Array) -> pa.Array:
+        """The values as Arrow's group-by should see them: floats to be ordered become integers in the same order."""
+        if self.aggregate.kind in ("min", "max") and not self.integer:
+            return pa.array(_ordered(values.fill_null(0.0).to_numpy()), _INT, mask=_nulls(values))
+        if self.aggregate.kind in ("mean", "variance") and self.integer:
+            return values.cast(_FLOAT, safe=False)
+        return values
+
+    def safe(self, values: pa.Array) -> bool:
+        """Whether no sum over these values can leave 64 bits."""
+        if self.aggregate.kind != "sum" or not self.integer:
+            return True
+        bounds = pc.min_max(values)
+        low, high = bounds["min"].as_py() or 0, bounds["max"].as_py() or 0
+        return max(-low, high) * max(len(values), 1) < _SAFE
+
+    def from_arrow(self, outputs: list[pa.Array]) -> Columns:
+        """The accumulators from what Arrow's group-by gave for `specs`."""
+        plain = [_plain(column) for column in outputs]
+        if self.aggregate.kind == "variance":
+            n, mean, spread = plain
+            return n, mean, spread * n
+        if self.aggregate.kind == "mean":
+            return plain[0], plain[1].astype(np.float64, copy=False)
+        return tuple(plain)
+
+    def partial(self, rows: Grouped) -> Columns:
+        values = self.prepared(rows.values)
+        present = ~_nulls(values)
+        n = _add(present.astype(np.int64), rows.starts)
+        if self.aggregate.kind in ("rows", "count"):
+            return (n,)
+        numbers = _plain(values)
+        match self.aggregate.kind:
+            case "sum" if self.integer:
+                return n, self._sum(numbers, rows.starts)
+            case "min" | "max":
+                return n, self._extreme(numbers, present, rows.starts)
+            case "variance":
+                lengths = _lengths(rows.starts, len(numbers))
+                mean = np.divide(_add(numbers, rows.starts), np.maximum(n, 1))
+                apart = np.where(present, numbers - np.repeat(mean, lengths), 0.0)
+                return n, mean, _add(apart * apart, rows.starts)
+        return n, _add(numbers, rows.starts)
+
+    def grouped(self, held: Columns, starts: np.ndarray) -> Columns:
+        n = _add(held[0], starts)
+        match self.aggregate.kind:
+            case "rows" | "count":
+                return (n,)
+            case "sum" if self.integer:
+                return n, self._sum(held[1], starts)
+            case "min" | "max":
+                return n, self._extreme(held[1], held[0] > 0, starts)
+            case "variance":
+                lengths = _lengths(starts, len(held[0]))
+                mean = _add(held[0] * held[1], starts) / np.maximum(n, 1)
+                apart = held[1] - np.repeat(mean, lengths)
+                return n, mean, _add(held[2] + held[0] * apart * apart, starts)
+        return n, _add(held[1], starts)
+
+    def pairwise(self, left: Columns, right: Columns) -> Columns:
+        n = left[0] + right[0]
+        match self.aggregate.kind:
+            case "rows" | "count":
+                return (n,)
+            case "sum" if self.integer:
+                total = left[1] + right[1]
+                if (((left[1] ^ total) & (right[1] ^ total)) < 0).any():
+                    raise overflow(self.name, self.aggregate)
+                return n, total
+            case "min" | "max":
+                better = np.minimum if self.aggregate.kind == "min" else np.maximum
+                both = better(left[1], right[1])
+                return n, np.where(left[0] == 0, right[1], np.where(right[0] == 0, left[1], both))
+            case "variance":
+                step, whole = right[1] - left[1], np.maximum(n, 1)
+                mean = left[1] + step * right[0] / whole
+                return n, mean, left[2] + right[2] + step * step * left[0] * right[0] / whole
+        return n, left[1] + right[1]
+
+    def result(self, held: Columns) -> pa.Array:
+        n = held[0]
+        match self.aggregate.kind:
+            case "rows" | "count":
+                return pa.array(n)
+            case "min" | "max":
+                values = held[1] if self.integer else _unordered(held[1])
+                return _with_nulls(values, n == 0)
+            case "mean":
+                return _with_nulls(held[1] / np.maximum(n, 1), n == 0)
+            case "variance":
+                return _with_nulls(held[2] / np.maximum(n - 1, 1), n < 2)
+        return _with_nulls(held[1], n == 0)
+
+    def _sum(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Integer sums that stop rather than wrap: in halves where 64 bits might not do."""
+        if len(values) == 0 or max(-int(values.min()), int(values.max())) * len(values) < _SAFE:
+            return _add(values, starts)
+        low, high = _add(values & _LOW, starts), _add(values >> np.int64(32), starts)
+        high += low >> np.int64(32)
+        if ((high < -(2**31)) | (high >= 2**31)).any():
+            raise overflow(self.name, self.aggregate)
+        return (high << np.int64(32)) | (low & _LOW)
+
+    def _extreme(self, values: np.ndarray, present: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        least = self.aggregate.kind == "min"
+        limits = np.iinfo(np.int64)
+        seen = np.where(present, values, limits.max if least else limits.min)
+        found = (np.minimum if least else np.maximum).reduceat(seen, starts) if len(starts) else seen[:0]
+        empty = _add(present.astype(np.int64), starts) == 0
+        return np.where(empty, 0, found)
+
+
+def native(name: str, aggregate: Aggregate, schema: Schema) -> Native:
+    """The accumulators of a count, a sum, a mean, a variance or a numeric extreme."""
+    held = "long" if aggregate.column is None else schema.type_of(aggregate.column, name)
+    return Native(name, aggregate, held in INTEGERS, arrow_type(aggregate.result_type(schema, name)))
+
+
+def _add(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    return np.add.reduceat(values, starts) if len(starts) else values[:0]
+
+
+def _lengths(starts: np.ndarray, rows: int) -> np.ndarray:
+    return np.diff(np.append(starts, rows))
+
+
+def _nulls(values: pa.Array) -> np.ndarray:
+    if not values.null_count:
+        return np.zeros(len(values), dtype=bool)
+    return values.is_null().to_numpy(zero_copy_only=False)
+
+
+def _plain(column: pa.Array) -> np.ndarray:
+    return column.fill_null(0).to_numpy() if column.null_count else column.to_numpy()
+
+
+def _with_nulls(values: np.ndarray, nulls: np.ndarray) -> pa.Array:
+    return pa.array(values, mask=nulls) if nulls.any() else pa.array(values)
+
+
+def _ordered(values: np.ndarray) -> np.ndarray:
+    """Floats as integers in the same order: negative below positive, one zero, one NaN above all."""
+    canonical = np.where(np.isnan(values), np.nan, values + 0.0)
+    bits = np.ascontiguousarray(canonical).view(np.int64)
+    return np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
+
+
+def _unordered(bits: np.ndarray) -> np.ndarray:
+    return np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits).view(np.float64)

@@ -1,0 +1,145 @@
+"""Windows made by the events, as in Kafka Streams: each event closes one and opens the next.
+
+Remembered events lie in cells of one instant; a new window is put together from those it spans.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.cells import Cells, combine_cells, concat_arrays, concat_cells, fold_cells
+from penstock.engine.combine import Rows, combine_rows, keys_of
+from penstock.engine.compiled import Compiled
+from penstock.engine.keys import hashes
+from penstock.engine.late import LateRows
+from penstock.engine.saturate import plus
+from penstock.engine.sessions import key_codes
+from penstock.engine.table import Windows
+from penstock.engine.windows import Clock, put
+from penstock.window import EventPair
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """Instants of several keys on one line, so that ranges within a key are found by one search."""
+
+    instants: np.ndarray
+
+    def at(self, codes: np.ndarray, times: np.ndarray, side: str = "left") -> np.ndarray:
+        """Where instants lie; on the right side, just after."""
+        place = np.searchsorted(self.instants, times, side=side)
+        return codes * (len(self.instants) + 1) + place
+
+
+def take_pairs(
+    compiled: Compiled, windows: Windows, events: Cells, arrived: Cells, suspects: Rows | None, clock: Clock
+) -> tuple[Windows, Cells, LateRows | None, int]:
+    """Put a batch's events into the windows around them, and make the windows they make."""
+    if not len(arrived) and suspects is None:
+        return windows, events, None, 0
+    rows_hash = np.empty(0, np.uint64) if suspects is None else hashes(keys_of(compiled, suspects), len(suspects))
+    hashed = np.concatenate([arrived.hash, rows_hash])
+    near = np.isin(events.hash, hashed)
+    known, others = events.take(near), events.take(~near)
+    late = None
+    if suspects is not None:
+        taken = _rescued(compiled, concat_cells([known, arrived]), suspects, clock)
+        if not taken.all():
+            lost = suspects.take(~taken)
+            start = plus(lost.times, -_rule(compiled).distance)
+            late = LateRows(lost, np.arange(len(lost)), start, lost.times)
+        if taken.any():
+            mine = suspects.take(taken)
+            arrived = concat_cells([arrived, combine_rows(compiled, mine, mine.times, mine.times)])
+            arrived = combine_cells(arrived, compiled.accumulators)
+    if not len(arrived):
+        return windows, events, late, 0
+    remembered = combine_cells(concat_cells([known, arrived]), compiled.accumulators)
+    contributions = _contributions(compiled, windows, remembered, arrived, clock)
+    placed = int(contributions.records.sum())
+    return put(compiled, windows, contributions, clock), concat_cells([others, remembered]), late, placed
+
+
+def forget(compiled: Compiled, events: Cells, clock: Clock) -> Cells:
+    """Let go of events that no window can need any more."""
+    needed = compiled.expires_at(plus(events.start, 1 + _rule(compiled).distance)) > clock.watermark
+    return events if needed.all() else events.take(needed)
+
+
+def _rule(compiled: Compiled) -> EventPair:
+    rule = compiled.plan.window
+    assert isinstance(rule, EventPair)
+    return rule
+
+
+def _rescued(compiled: Compiled, makers: Cells, suspects: Rows, clock: Clock) -> np.ndarray:
+    """Which events behind W lie in a window that is alive and made by another event."""
+    far, m = _rule(compiled).distance, len(makers)
+    keys = concat_arrays([makers.keys, keys_of(compiled, suspects)])
+    codes = key_codes(keys, m + len(suspects))
+    axis = _Axis(np.unique(np.concatenate([makers.start, suspects.times])))
+    order = np.argsort(axis.at(codes[:m], makers.start), kind="stable")
+    line, times, mine = axis.at(codes[:m], makers.start)[order], makers.start[order], codes[m:]
+    taken = np.zeros(len(suspects), dtype=bool)
+    if not m:
+        return taken
+    # The newest maker within reach is the one most alive: it closes a window over the event, or opened one before it.
+    for low, high, shift in ((suspects.times, plus(suspects.times, far), 0),
+                             (plus(suspects.times, -far - 1), plus(suspects.times, -1), far + 1)):  # fmt: skip
+        first = np.searchsorted(line, axis.at(mine, low))
+        last = np.searchsorted(line, axis.at(mine, high, "right")) - 1
+        newest = times[np.maximum(last, 0)]
+        taken |= (last >= first) & (compiled.expires_at(plus(newest, shift)) > clock.watermark)
+    return taken
+
+
+def _contributions(
+    compiled: Compiled, windows: Windows, remembered: Cells, arrived: Cells, clock: Clock
+) -> Cells:
+    """What each window gets: an old one the arrivals it spans, a new one every remembered event it spans."""
+    far = _rule(compiled).distance
+    touched = np.flatnonzero(np.isin(windows.hash, arrived.hash))
+    r, e = len(remembered), len(touched)
+    old_keys = tuple(column.take(pa.array(touched)) for column in windows.keys)
+    codes = key_codes(concat_arrays([remembered.keys, arrived.keys, old_keys]), r + len(arrived) + e)
+    of_remembered, of_arrived, of_old = codes[:r], codes[r : r + len(arrived)], codes[r + len(arrived) :]
+    start = np.concatenate([plus(remembered.start, -far), plus(remembered.start, 1)])
+    end = np.concatenate([remembered.start, plus(remembered.start, 1 + far)])
+    maker = np.tile(np.arange(r), 2)
+    live = compiled.expires_at(end) > clock.watermark
+    start, end, maker = start[live], end[live], maker[live]
+    bounds = np.stack([
+        np.concatenate([of_old, of_remembered[maker]]),
+        np.concatenate([windows.start[touched], start]),
+        np.concatenate([windows.end[touched], end]),
+    ])  # fmt: skip
+    _, first = np.unique(bounds, axis=1, return_index=True)
+    made = np.sort(first[first >= e])
+    new = (bounds[0][made], bounds[1][made], bounds[2][made])
+    old = (of_old, windows.start[touched], windows.end[touched])
+    whole = _spanned(compiled, remembered, of_remembered, new)
+    more = _spanned(compiled, arrived, of_arrived, old)
+    return concat_cells([more, whole])
+
+
+def _spanned(
+    compiled: Compiled, cells: Cells, codes: np.ndarray, windows: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> Cells:
+    """For each window of a key, all cells within it as one; windows that span none are left out."""
+    code, start, end = windows
+    axis = _Axis(np.unique(cells.start))
+    line = axis.at(codes, cells.start)
+    order = np.argsort(line, kind="stable")
+    first = np.searchsorted(line[order], axis.at(code, start))
+    counts = np.searchsorted(line[order], axis.at(code, end, "right")) - first
+    filled = counts > 0
+    first, counts = first[filled], counts[filled]
+    offsets = np.cumsum(counts) - counts
+    place = np.repeat(first - offsets, counts) + np.arange(int(counts.sum()))
+    taken = cells.take(order[place])
+    bounds = (np.repeat(start[filled], counts), np.repeat(end[filled], counts))
+    taken = Cells(taken.keys, taken.hash, *bounds, taken.records, taken.newest, taken.held)
+    return fold_cells(taken, offsets, compiled.accumulators)

@@ -1,0 +1,203 @@
+"""Rows before windows, a batch at a time: filter, project, map, stamp with event time, or quarantine with the reason.
+
+Steps run on whole columns. Where one throws, halving finds the rows that make it throw, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.arrow import arrow_schema, conforming_batch, to_arrow
+from penstock.decode import conforming, reason_of
+from penstock.engine.expression import evaluate
+from penstock.engine.halving import failing_rows
+from penstock.engine.stamp import Stamps, stamp
+from penstock.expression import EvaluationError, Node
+from penstock.plan import Input, Plan
+from penstock.row_steps import Map, MapBatches, Project, RowStep, Where
+from penstock.schema import Schema
+from penstock.window import Custom
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBatch:
+    """Rows read from one partition of one source, in order of their offsets."""
+
+    source: str
+    partition: str
+    offsets: np.ndarray
+    rows: pa.RecordBatch
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """What tells this batch from every other: source, partition and first offset."""
+        return self.source, self.partition, int(self.offsets[0]) if len(self.offsets) else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """A row of the batch that could not be used: its place in the batch, the step and the reason."""
+
+    row: int
+    step: str
+    reason: str
+
+
+@dataclass
+class Read:
+    """Rows on their way: their columns, the place of each in the batch it came in, and its event time."""
+
+    batch: pa.RecordBatch
+    at: np.ndarray
+    times: np.ndarray
+    stamps: Stamps | None = None
+    bad: list[Bad] = field(default_factory=list)
+    filtered: int = 0
+    added: int = 0
+    dropped: int = 0
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Only these rows go on."""
+        taken = pa.array(rows)
+        self.batch = self.batch.filter(taken) if rows.dtype == bool else self.batch.take(taken)
+        self.at = self.at[rows]
+        self.times = self.times[rows] if len(self.times) else self.times
+
+    def quarantine(self, rows: list[tuple[int, str]], step: str) -> None:
+        """These rows, by place in the present batch, do not go on."""
+        self.bad += [Bad(int(self.at[row]), step, reason) for row, reason in rows]
+        if rows:
+            good = np.ones(len(self.at), dtype=bool)
+            good[[row for row, _ in rows]] = False
+            self.keep(good)
+
+
+def read_rows(plan: Plan, one: Input, given: SourceBatch, now: int) -> Read:
+    """All row steps of an input over a batch of its source."""
+    read = Read(given.rows, np.arange(len(given.offsets)), np.empty(0, np.int64))
+    held = one.source.schema
+    for step in one.before:
+        held = _step(read, step, held)
+    assert one.time is not None
+    read.stamps = stamp(read.batch, held, one.time, now)
+    read.times = read.stamps.times
+    read.quarantine(read.stamps.bad, "event_time")
+    for step in one.after:
+        held = _step(read, step, held)
+    _countable(read, plan, held)
+    return read
+
+
+def _step(read: Read, step: RowStep, held: Schema) -> Schema:
+    match step:
+        case Where(predicate):
+            _where(read, predicate, held)
+        case Project(columns, keep):
+            made = _evaluated(read, [node for _, node in columns], held, step.name)
+            names = [name for name, _ in columns]
+            old = {name: read.batch.column(name) for name in held.names} if keep else {}
+            arrays = {**old, **dict(zip(names, made, strict=True))}
+            output = step.output(held)
+            read.batch = pa.RecordBatch.from_arrays([arrays[name] for name in output.names], schema=arrow_schema(output))
+        case Map(function, output):
+            _map(read, function, output)
+        case MapBatches():
+            _map_batches(read, step)
+    return step.output(held)
+
+
+def _where(read: Read, predicate: Node | Callable[..., bool], held: Schema) -> None:
+    if isinstance(predicate, Node):
+        mask = _evaluated(read, [predicate], held, "where")[0].fill_null(False).to_numpy(zero_copy_only=False)
+    else:
+        tested = _each(read, "where", lambda row: bool(predicate(row)))
+        mask = np.array(tested, dtype=bool)
+    read.filtered += int(len(mask) - mask.sum())
+    if not mask.all():
+        read.keep(mask)
+
+
+def _evaluated(read: Read, nodes: list[Node], held: Schema, step: str) -> list[pa.Array]:
+    """Expressions over the batch; rows on which one throws are quarantined first."""
+    try:
+        return [evaluate(node, read.batch, held) for node in nodes]
+    except EvaluationError:
+        failing: dict[int, str] = {}
+        for node in nodes:
+            for row, reason in failing_rows(read.batch, lambda part, node=node: evaluate(node, part, held)):
+                failing.setdefault(row, reason)
+        read.quarantine(sorted(failing.items()), step)
+        return [evaluate(node, read.batch, held) for node in nodes]
+
+
+def _each(read: Read, step: str, function: Callable[[dict[str, Any]], Any]) -> list[Any]:
+    """A user's function over each row; rows on which it throws are quarantined."""
+    made, bad = [], []
+    for i, row in enumerate(read.batch.to_pylist()):
+        try:
+            made.append(function(row))
+        except Exception as error:
+            bad.append((i, reason_of(error)))
+    read.quarantine(bad, step)
+    return made
+
+
+def _map(read: Read, function: Callable[..., Any], output: Schema) -> None:
+    made = _each(read, "map", lambda row: conforming(function(row), output))
+    read.batch = to_arrow(made, output)
+
+
+def _map_batches(read: Read, step: MapBatches) -> None:
+    try:
+        made = conforming_batch(step.function(read.batch), step.schema)
+        if made.num_rows == read.batch.num_rows:
+            read.batch = made
+            return
+    except Exception:
+        pass  # the row-by-row run below finds and names the rows that throw
+    parts: list[pa.RecordBatch] = []
+    bad: list[tuple[int, str]] = []
+    origin: list[int] = []
+    for i in range(read.batch.num_rows):
+        try:
+            part = conforming_batch(step.function(read.batch.slice(i, 1)), step.schema)
+        except Exception as error:
+            bad.append((i, reason_of(error)))
+            continue
+        parts.append(part)
+        origin += [i] * part.num_rows
+        read.added += max(part.num_rows - 1, 0)
+        read.dropped += part.num_rows == 0
+    read.bad += [Bad(int(read.at[row]), "map_batches", reason) for row, reason in bad]
+    rows = np.array(origin, dtype=np.int64)
+    read.at = read.at[rows]
+    read.times = read.times[rows] if len(read.times) else read.times
+    whole = pa.Table.from_batches(parts, arrow_schema(step.schema)).combine_chunks().to_batches()
+    read.batch = whole[0] if whole else to_arrow([], step.schema)
+
+
+def _countable(read: Read, plan: Plan, held: Schema) -> None:
+    """Quarantines rows on which an aggregate's `where` or a custom window fails, so that none is half taken."""
+    wheres = [aggregate.where for _, aggregate in plan.aggregates if aggregate.where is not None]
+    if wheres:
+        _evaluated(read, wheres, held, "aggregate")
+    if isinstance(plan.window, Custom):
+        unassigned = {}
+        for time in np.unique(read.times).tolist():
+            try:
+                plan.window.assign(time)
+            except Exception as error:
+                unassigned[time] = reason_of(error)
+        if unassigned:
+            rows = np.flatnonzero(np.isin(read.times, list(unassigned)))
+            read.quarantine([(int(row), unassigned[int(read.times[row])]) for row in rows], "window")
+
+
+def offsets_of(read: Read, given: SourceBatch) -> np.ndarray:
+    """The offset in the source of each row that went through."""
+    return given.offsets[read.at]

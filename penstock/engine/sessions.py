@@ -1,0 +1,276 @@
+"""Windows that merge: sessions and custom windows become one another, and what they had shown is withdrawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.cells import (
+    Cells,
+    Held,
+    concat_arrays,
+    concat_cells,
+    empty_cells,
+    group_held,
+    pair_held,
+    put_held,
+    take_arrays,
+    take_column,
+    take_held,
+    zero_held,
+)
+from penstock.engine.combine import Rows, combine_rows, group_rows, keys_of
+from penstock.engine.compiled import Compiled
+from penstock.engine.keys import hashes, side_by_side
+from penstock.engine.late import LateRows
+from penstock.engine.saturate import plus
+from penstock.engine.table import (
+    Windows,
+    Withdrawn,
+    concat_windows,
+    concat_withdrawn,
+    keeps_last,
+    keeps_shown,
+    new_windows,
+)
+from penstock.engine.trigger import normalized
+from penstock.engine.windows import Clock
+from penstock.errors import DataError
+from penstock.instant import MAX_TIME
+from penstock.window import Custom, Session, Window
+
+
+def bursts(compiled: Compiled, rows: Rows, gap: int) -> Cells:
+    """Rows to sessions: sorted by key and time, cut where more than a gap lies between two."""
+    cells, _ = bursts_with_rows(compiled, rows, gap)
+    return cells
+
+
+def bursts_with_rows(compiled: Compiled, rows: Rows, gap: int) -> tuple[Cells, np.ndarray]:
+    """Rows to sessions, and the session of each row."""
+    keys = keys_of(compiled, rows)
+    order, starts = side_by_side([*keys] or [pa.array(np.zeros(len(rows), dtype=np.int8))])
+    times = rows.times[order]
+    first = np.zeros(len(order), dtype=bool)
+    first[starts] = True
+    if (np.diff(times)[~first[1:]] < 0).any():
+        codes = np.cumsum(first) - 1
+        inner = np.lexsort((times, codes))
+        order, times = order[inner], times[inner]
+    cut = first
+    cut[1:] |= times[1:] - times[:-1] > gap
+    starts = np.flatnonzero(cut)
+    ends = np.append(starts[1:], len(times)) - 1
+    found = take_arrays(keys, order[starts])
+    held = group_rows(compiled, rows, order, starts)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.cumsum(cut) - 1
+    cells = Cells(
+        found, hashes(found, len(starts)), times[starts], plus(times[ends], gap), ends - starts + 1, times[ends], held
+    )
+    return cells, number
+
+
+def merge_sessions(
+    compiled: Compiled, windows: Windows, arrived: Cells, suspects: Rows | None, clock: Clock
+) -> tuple[Windows, LateRows | None, int]:
+    """Connected components of live sessions and arrivals; a component lives if its end does."""
+    rule = compiled.plan.window
+    assert isinstance(rule, Session)
+    behind, burst_of = (None, None) if suspects is None else bursts_with_rows(compiled, suspects, rule.gap)
+    cells = arrived if behind is None else concat_cells([arrived, behind])
+    if not len(cells):
+        return windows, None, 0
+    touched = np.isin(windows.hash, cells.hash)
+    fresh = new_windows(compiled, cells, clock.watermark, clock.now)
+    several = concat_windows(windows.take(touched), fresh)
+    old = int(touched.sum())
+    codes = key_codes(several.keys, len(several))
+    order = np.lexsort((several.end, several.start, codes))
+    cut = _cuts(codes[order], several.start[order], several.end[order])
+    starts = np.flatnonzero(cut)
+    component = np.empty(len(order), dtype=np.int64)
+    component[order] = np.cumsum(cut) - 1
+    start, end = several.start[order][starts], np.maximum.reduceat(several.end[order], starts)
+    lives = np.zeros(len(starts), dtype=bool)
+    lives[component[:old]] = True
+    lives |= compiled.expires_at(end) > clock.watermark
+    late = None
+    if suspects is not None and burst_of is not None:
+        of_row = component[old + len(arrived) + burst_of]
+        dead = ~lives[of_row]
+        if dead.any():
+            where = of_row[dead]
+            late = LateRows(suspects.take(dead), np.arange(int(dead.sum())), start[where], end[where])
+    alive = lives[component]
+    number = np.cumsum(lives) - 1
+    merged = merge(compiled, several.take(alive), number[component[alive]], (start[lives], end[lives]), clock)
+    placed = int(fresh.records[alive[old:]].sum())
+    return concat_windows(windows.take(~touched), merged), late, placed
+
+
+def merge_custom(
+    compiled: Compiled, windows: Windows, rows: Rows | None, clock: Clock
+) -> tuple[Windows, LateRows | None, int, int]:
+    """Windows of the user's making: assigned, then mapped from old to new for each touched key."""
+    rule = compiled.plan.window
+    assert isinstance(rule, Custom)
+    if rows is None or not len(rows):
+        return windows, None, 0, 0
+    row_keys = keys_of(compiled, rows)
+    touched = np.isin(windows.hash, hashes(row_keys, len(rows)))
+    live = windows.take(touched)
+    codes = key_codes(concat_arrays([live.keys, row_keys]), len(live) + len(rows))
+    goes, of, start, end = _mapped(rule, live, codes, rows.times)
+    targets = np.array([goes[key] for key in zip(codes[: len(live)].tolist(), live.start.tolist(), live.end.tolist(),
+                                                 strict=True)], dtype=np.int64).reshape(-1, 2)  # fmt: skip
+    placed_code = codes[len(live) + of]
+    becoming = {(code, s, e) for code, (s, e) in zip(codes[: len(live)].tolist(), targets.tolist(), strict=True)}
+    known = np.array([place in becoming for place in zip(placed_code.tolist(), start.tolist(), end.tolist(),
+                                                         strict=True)], dtype=bool)  # fmt: skip
+    alive = known | (compiled.expires_at(end) > clock.watermark)
+    taken = np.zeros(len(rows), dtype=bool)
+    taken[of[alive]] = True
+    late = None
+    if not taken.all():
+        lost = ~taken[of]
+        late = LateRows(rows.take(~taken), (np.cumsum(~taken) - 1)[of[lost]], start[lost], end[lost])
+    missed = int((~alive & taken[of]).sum())
+    cells = empty_cells(compiled.key_types, compiled.accumulators)
+    if alive.any():
+        cells = combine_rows(compiled, rows.take(of[alive]), start[alive], end[alive])
+    fresh = new_windows(compiled, cells, clock.watermark, clock.now)
+    several = concat_windows(live, fresh)
+    bounds = np.concatenate([targets, np.stack([cells.start, cells.end], axis=1)])
+    order, starts = side_by_side([*several.keys, pa.array(bounds[:, 0].copy()), pa.array(bounds[:, 1].copy())])
+    group = np.empty(len(order), dtype=np.int64)
+    group[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+    first = order[starts]
+    merged = merge(compiled, several, group, (bounds[first, 0].copy(), bounds[first, 1].copy()), clock)
+    return concat_windows(windows.take(~touched), merged), late, int(cells.records.sum()), missed
+
+
+def merge(
+    compiled: Compiled, several: Windows, group: np.ndarray, bounds: tuple[np.ndarray, np.ndarray], clock: Clock
+) -> Windows:
+    """One window for each group; those that were shown and are no more are withdrawn with its first pane."""
+    start, end = bounds
+    if not len(several):
+        return several
+    lasting = (several.start == start[group]) & (several.end == end[group])
+    going = ~lasting & (several.index > 0)
+    withdrawn = _withdrawn(compiled, several, group, going)
+    several = _given_back(compiled, several, going)
+    order = np.lexsort((several.end, several.start, group))
+    starts = np.searchsorted(group[order], np.arange(len(start)))
+    survivor = np.full(len(start), -1)
+    shown_first = np.flatnonzero(lasting)[::-1]
+    survivor[group[shown_first]] = shown_first
+    stays = survivor >= 0
+
+    def kept(column: np.ndarray, otherwise: np.ndarray | int) -> np.ndarray:
+        return np.where(stays, column[survivor], otherwise).astype(column.dtype)
+
+    def total(column: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(column[order], starts)
+
+    waiting = np.where(several.unshown > 0, several.first_unshown, MAX_TIME)
+    first = order[starts]
+    state = tuple(np.maximum.reduceat(column[order], starts) for column in several.trigger)
+    return Windows(
+        take_arrays(several.keys, first), several.hash[first], start, end, total(several.records),
+        total(several.held_records), total(several.unshown), np.minimum.reduceat(waiting[order], starts),
+        np.maximum.reduceat(several.newest[order], starts), kept(several.index, 0),
+        kept(several.born_late, compiled.complete_at(end) <= clock.watermark), kept(several.on_time_shown, 0),
+        kept(several.last_timing, 0), kept(several.last_event_time, 0), normalized(compiled.plan.trigger, state),
+        group_held(take_held(several.held, order), starts, compiled.accumulators),
+        _shown(compiled, several, survivor) if keeps_shown(compiled) else (),
+        tuple(take_column(column, np.where(stays, survivor, first)) for column in several.last)
+        if keeps_last(compiled) else (),
+        withdrawn,
+    )  # fmt: skip
+
+
+def _shown(compiled: Compiled, several: Windows, survivor: np.ndarray) -> Held:
+    rows = np.flatnonzero(survivor >= 0)
+    shown = zero_held(len(survivor), compiled.accumulators)
+    return put_held(shown, rows, take_held(several.shown, survivor[rows]))
+
+
+def _given_back(compiled: Compiled, several: Windows, going: np.ndarray) -> Windows:
+    """In discarding mode what a withdrawn window had shown is held again, to be shown with the merged one."""
+    rows = np.flatnonzero(going)
+    if not keeps_shown(compiled) or not len(rows):
+        return several
+    held = pair_held(take_held(several.held, rows), take_held(several.shown, rows), compiled.accumulators)
+    records = several.held_records.copy()
+    records[rows] = several.records[rows]
+    return replace(several, held=put_held(several.held, rows, held), held_records=records)
+
+
+def _withdrawn(compiled: Compiled, several: Windows, group: np.ndarray, going: np.ndarray) -> Withdrawn:
+    """What is to be withdrawn by each group: what its windows still owed, and what they themselves had shown."""
+    owed = replace(several.withdrawn, owner=group[several.withdrawn.owner])
+    rows = np.flatnonzero(going)
+    if not len(rows):
+        return owed
+    gone = several.take(rows)
+    values = gone.last if keeps_last(compiled) else compiled.results(gone.shown, gone.records - gone.held_records)
+    new = Withdrawn(
+        group[rows], gone.start, gone.end, gone.index - 1, gone.last_timing, gone.last_event_time, tuple(values)
+    )
+    return concat_withdrawn([owed, new])
+
+
+def key_codes(keys: tuple[pa.Array, ...], rows: int) -> np.ndarray:
+    """A number for each different key."""
+    if not keys:
+        return np.zeros(rows, dtype=np.int64)
+    order, starts = side_by_side([*keys])
+    codes = np.empty(rows, dtype=np.int64)
+    codes[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, rows)))
+    return codes
+
+
+def _cuts(codes: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Where a new component begins: another key, or a start beyond every end of the key so far."""
+    different, ranks = np.unique(end, return_inverse=True)
+    reached = np.maximum.accumulate(codes * len(end) + ranks)
+    furthest = different[reached - codes * len(end)]
+    cut = np.ones(len(codes), dtype=bool)
+    cut[1:] = (codes[1:] != codes[:-1]) | (start[1:] > furthest[:-1])
+    return cut
+
+
+def _mapped(
+    rule: Custom, live: Windows, codes: np.ndarray, times: np.ndarray
+) -> tuple[dict[tuple[int, int, int], Window], np.ndarray, np.ndarray, np.ndarray]:
+    """Where each window of each touched key goes, and the placements of each row, each target once."""
+    assigned = {time: rule.assign(time) for time in np.unique(times).tolist()}
+    per_key: dict[int, set[Window]] = {}
+    for code, start, end in zip(codes[: len(live)].tolist(), live.start.tolist(), live.end.tolist(), strict=True):
+        per_key.setdefault(code, set()).add(Window(start, end))
+    row_codes = codes[len(live) :].tolist()
+    for code, time in zip(row_codes, times.tolist(), strict=True):
+        per_key.setdefault(code, set()).update(assigned[time])
+    goes: dict[tuple[int, int, int], Window] = {}
+    for code, windows in per_key.items():
+        try:
+            mapped = rule.merge(sorted(windows))
+        except Exception as error:
+            raise DataError(
+                f"merge failed on the windows of a key: {error}",
+                "without knowing which windows are one, no record can be placed",
+                "let merge return {old: new} for any list of windows",
+            ) from error
+        goes.update({(code, *old): new for old, new in mapped.items()})
+    of, bounds = [], []
+    for row, (code, time) in enumerate(zip(row_codes, times.tolist(), strict=True)):
+        for target in sorted({goes[code, *window] for window in assigned[time]}):
+            of.append(row)
+            bounds.append(target)
+    flat = np.array(bounds, dtype=np.int64).reshape(-1, 2)
+    return goes, np.array(of, dtype=np.int64), flat[:, 0].copy(), flat[:, 1].copy()
+

@@ -1,0 +1,143 @@
+"""SHARD, pure: memory and a batch's arrivals to memory, panes and late rows, under one clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from penstock.batch import Counts
+from penstock.engine.assign import windows_of
+from penstock.engine.cells import Cells, combine_cells, concat_cells, empty_cells
+from penstock.engine.combine import concat_rows
+from penstock.engine.compiled import Compiled
+from penstock.engine.ingest import Blob
+from penstock.engine.late import late_table
+from penstock.engine.pairs import forget, take_pairs
+from penstock.engine.panes import no_panes
+from penstock.engine.sessions import merge_custom, merge_sessions
+from penstock.engine.slices import Slices, add_slices, expire_slices, live_windows
+from penstock.engine.table import Windows, no_windows
+from penstock.engine.windows import Clock, evaluate_all, expire, put
+from penstock.window import Custom, EventPair, Session, Sliding
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a shard remembers: windows with a state, or slices, and for event pairs the events themselves."""
+
+    windows: Windows
+    slices: Slices
+    events: Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """What a batch does to a shard."""
+
+    memory: Memory
+    panes: pa.Table
+    late: pa.Table
+    counts: Counts
+
+
+def start(compiled: Compiled) -> Memory:
+    """A shard that remembers nothing."""
+    return Memory(no_windows(compiled), Slices(), empty_cells(compiled.key_types, compiled.accumulators))
+
+
+def step(compiled: Compiled, memory: Memory, blobs: Sequence[Blob], clock: Clock) -> Stepped:
+    """One batch: expired windows leave, arrivals are added and merged, each window is looked at once."""
+    ordered = sorted(blobs, key=lambda blob: blob.origin)
+    if compiled.by_slices:
+        return _by_slices(compiled, memory, ordered, clock)
+    windows, panes, ended = expire(compiled, memory.windows, clock)
+    memory, late, counts = _taken(compiled, replace(memory, windows=windows), ordered, clock)
+    windows, shown = evaluate_all(compiled, memory.windows, clock)
+    events = memory.events
+    if isinstance(compiled.plan.window, EventPair):
+        events = forget(compiled, events, clock)
+    return Stepped(
+        Memory(windows, memory.slices, events), _whole(compiled, [*panes, *shown]), late,
+        counts + Counts(ended=ended),
+    )  # fmt: skip
+
+
+def open_records(compiled: Compiled, memory: Memory) -> int:
+    """How many records lie in windows that are still held."""
+    held = int(memory.windows.records.sum())
+    for run in memory.slices.runs:
+        held += int((run.cells.records * live_windows(compiled, run.cells, memory.slices.watermark)).sum())
+    return held
+
+
+def open_windows(compiled: Compiled, memory: Memory) -> int:
+    """How many windows are held, by key."""
+    if not memory.slices.runs:
+        return len(memory.windows)
+    rule = compiled.plan.window
+    cells = concat_cells([run.cells for run in memory.slices.runs])
+    if isinstance(rule, Sliding) and rule.size != rule.slide:
+        of, first = windows_of(rule, cells.start, cells.end)
+        live = compiled.expires_at(first + rule.size) > memory.slices.watermark
+        cells = replace(cells.take(of[live]), start=first[live], end=first[live] + rule.size)
+    return len(combine_cells(cells, compiled.accumulators))
+
+
+def _by_slices(compiled: Compiled, memory: Memory, blobs: Sequence[Blob], clock: Clock) -> Stepped:
+    slices, panes, ended = expire_slices(compiled, memory.slices, clock)
+    slices, placed = add_slices(compiled, slices, [blob.cells for blob in blobs], clock)
+    counts = Counts(placed=placed, ended=ended)
+    none = late_table(compiled, [], clock.watermark)
+    return Stepped(replace(memory, slices=slices), _whole(compiled, panes), none, counts)
+
+
+def _taken(
+    compiled: Compiled, memory: Memory, blobs: Sequence[Blob], clock: Clock
+) -> tuple[Memory, pa.Table, Counts]:
+    """Arrivals added and merged, by the kind of window."""
+    rule = compiled.plan.window
+    cells = _cells(compiled, [blob.cells for blob in blobs if len(blob.cells)])
+    rows = [blob.suspects for blob in blobs if blob.suspects is not None and len(blob.suspects)]
+    suspects = concat_rows(rows) if rows else None
+    windows, events, late, missed = memory.windows, memory.events, None, 0
+    if isinstance(rule, Session):
+        windows, late, placed = merge_sessions(compiled, windows, cells, suspects, clock)
+    elif isinstance(rule, Custom) and rule.merging:
+        windows, late, placed, missed = merge_custom(compiled, windows, suspects, clock)
+    elif isinstance(rule, EventPair):
+        windows, events, late, placed = take_pairs(compiled, windows, events, cells, suspects, clock)
+    else:
+        cells = _in_windows(compiled, cells, clock)
+        windows, placed = put(compiled, windows, cells, clock), int(cells.records.sum())
+    lost = 0 if late is None else len(late.rows)
+    judged = 0 if suspects is None else len(suspects)
+    counts = Counts(late=lost, kept=judged - lost, placed=placed, missed=missed)
+    table = late_table(compiled, [] if late is None else [late], clock.watermark)
+    return Memory(windows, memory.slices, events), table, counts
+
+
+def _cells(compiled: Compiled, parts: list[Cells]) -> Cells:
+    if not parts:
+        return empty_cells(compiled.key_types, compiled.accumulators)
+    whole = concat_cells(parts)
+    if len(parts) == 1 or isinstance(compiled.plan.window, Session):
+        return whole
+    return combine_cells(whole, compiled.accumulators)
+
+
+def _in_windows(compiled: Compiled, cells: Cells, clock: Clock) -> Cells:
+    """The cells of slices as cells of the live windows they lie in."""
+    rule = compiled.plan.window
+    if not isinstance(rule, Sliding) or rule.size == rule.slide or not len(cells):
+        return cells
+    of, first = windows_of(rule, cells.start, cells.end)
+    live = compiled.expires_at(first + rule.size) > clock.watermark
+    spread = replace(cells.take(of[live]), start=first[live], end=first[live] + rule.size)
+    return combine_cells(spread, compiled.accumulators)
+
+
+def _whole(compiled: Compiled, panes: Sequence[pa.Table]) -> pa.Table:
+    return pa.concat_tables(panes) if panes else no_panes(compiled)
+

@@ -1,0 +1,152 @@
+"""The windows that are held: one row for each (key, window), with its accumulators, its trigger and what it has shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.cells import (
+    Cells,
+    Held,
+    concat_arrays,
+    concat_held,
+    empty_cells,
+    take_arrays,
+    take_held,
+    zero_held,
+)
+from penstock.engine.compiled import Compiled
+from penstock.engine.keys import Keys
+from penstock.engine.trigger import slots
+
+EARLY, ON_TIME, LATE = 0, 1, 2
+NUMBERS = (
+    "hash", "start", "end", "records", "held_records", "unshown", "first_unshown", "newest", "index", "born_late",
+    "on_time_shown", "last_timing", "last_event_time",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """Panes of windows that were merged away, to be withdrawn with the first pane of their owner."""
+
+    owner: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    index: np.ndarray
+    timing: np.ndarray
+    event_time: np.ndarray
+    values: tuple[pa.Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def take(self, rows: np.ndarray) -> Withdrawn:
+        """These rows."""
+        numbers = (getattr(self, f.name)[rows] for f in fields(self) if f.name != "values")
+        return Withdrawn(*numbers, take_arrays(self.values, rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Every open window of a shard."""
+
+    keys: Keys
+    hash: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    records: np.ndarray
+    held_records: np.ndarray
+    unshown: np.ndarray
+    first_unshown: np.ndarray
+    newest: np.ndarray
+    index: np.ndarray
+    born_late: np.ndarray
+    on_time_shown: np.ndarray
+    last_timing: np.ndarray
+    last_event_time: np.ndarray
+    trigger: tuple[np.ndarray, ...]
+    held: Held
+    shown: Held
+    last: tuple[Any, ...]
+    withdrawn: Withdrawn
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def take(self, rows: np.ndarray) -> Windows:
+        """These rows, by place (each at most once) or by mask."""
+        places = np.flatnonzero(rows) if rows.dtype == bool else rows
+        moved = np.full(len(self), -1)
+        moved[places] = np.arange(len(places))
+        owners = moved[self.withdrawn.owner]
+        kept = self.withdrawn.take(owners >= 0)
+        return Windows(
+            take_arrays(self.keys, rows), *(getattr(self, name)[rows] for name in NUMBERS),
+            tuple(column[rows] for column in self.trigger), take_held(self.held, rows), take_held(self.shown, rows),
+            take_arrays(self.last, rows), replace(kept, owner=owners[owners >= 0]),
+        )  # fmt: skip
+
+
+def concat_windows(first: Windows, second: Windows) -> Windows:
+    """The windows of both."""
+    if not len(second) or not len(first):
+        return second if not len(first) else first
+    both = (first, second)
+    later = replace(second.withdrawn, owner=second.withdrawn.owner + len(first))
+    return Windows(
+        concat_arrays([one.keys for one in both]),
+        *(np.concatenate([getattr(one, name) for one in both]) for name in NUMBERS),
+        tuple(np.concatenate(columns) for columns in zip(first.trigger, second.trigger, strict=True)),
+        concat_held([one.held for one in both]), concat_held([one.shown for one in both]),
+        concat_arrays([one.last for one in both]), concat_withdrawn([first.withdrawn, later]),
+    )  # fmt: skip
+
+
+def concat_withdrawn(parts: Sequence[Withdrawn]) -> Withdrawn:
+    """Withdrawals of several, their owners numbered alike."""
+    numbers = (np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Withdrawn)
+               if f.name != "values")  # fmt: skip
+    return Withdrawn(*numbers, concat_arrays([part.values for part in parts]))
+
+
+def no_withdrawals(compiled: Compiled) -> Withdrawn:
+    """Nothing to withdraw."""
+    none = np.empty(0, dtype=np.int64)
+    return Withdrawn(none, none, none, none, none.astype(np.int8), none,
+                     tuple(pa.array([], kind) for kind in compiled.result_types))  # fmt: skip
+
+
+def new_windows(compiled: Compiled, cells: Cells, watermark: int, now: int) -> Windows:
+    """Windows that begin with these cells."""
+    n = len(cells)
+    zeros = np.zeros(n, dtype=np.int64)
+    off = np.zeros(n, dtype=bool)
+    return Windows(
+        cells.keys, cells.hash, cells.start, cells.end, cells.records, cells.records, cells.records,
+        np.full(n, now, dtype=np.int64), cells.newest, zeros, compiled.complete_at(cells.end) <= watermark, off,
+        off.astype(np.int8), zeros, tuple(off.astype(np.int8) for _ in slots(compiled.plan.trigger)), cells.held,
+        zero_held(n, compiled.accumulators) if keeps_shown(compiled) else (),
+        tuple(pa.nulls(n, kind) for kind in compiled.result_types) if keeps_last(compiled) else (),
+        no_withdrawals(compiled),
+    )  # fmt: skip
+
+
+def no_windows(compiled: Compiled) -> Windows:
+    """A shard's memory at the start."""
+    return new_windows(compiled, empty_cells(compiled.key_types, compiled.accumulators), 0, 0)
+
+
+def keeps_shown(compiled: Compiled) -> bool:
+    """Whether the sum of what was shown is kept: where it may have to be withdrawn as one."""
+    return compiled.merging and compiled.plan.shown_mode == "discarding"
+
+
+def keeps_last(compiled: Compiled) -> bool:
+    """Whether the last pane's values are kept: where it may have to be withdrawn."""
+    mode = compiled.plan.shown_mode
+    return mode == "retracting" or (compiled.merging and mode == "accumulating")

@@ -1,0 +1,222 @@
+"""The clock in columns: each partition's reports, a batch at a time, and the watermark that follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from penstock.batch import PartitionClock, Tick
+from penstock.engine.ingest import Report
+from penstock.event_time import (
+    DELAYS_A_CHUNK,
+    EXACT_DELAYS,
+    REMEMBERED_DELAYS,
+    Bounded,
+    FromColumn,
+    Percentile,
+    Punctuated,
+    TimeBase,
+)
+from penstock.instant import MIN_TIME, plus
+from penstock.plan import Plan
+
+Name = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Up to 10,000 delays: the different ones, in order, and how often each was seen."""
+
+    delays: np.ndarray
+    times: np.ndarray
+    rounded: bool
+
+    @property
+    def total(self) -> int:
+        return int(self.times.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What one partition has said so far."""
+
+    newest: int = MIN_TIME
+    given: int = MIN_TIME
+    silent_for: int = 0
+    last_batch: int = -1
+    chunks: tuple[Chunk, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClockState:
+    """The memory of all rules, and the watermark so far."""
+
+    watermark: int = MIN_TIME
+    now: int | None = None
+    batch: int = 0
+    spoken: dict[Name, Spoken] = field(default_factory=dict)
+
+
+def end_batch(plan: Plan, state: ClockState, reports: Sequence[Report], now: int, tick: Tick) -> ClockState:
+    """Hear a batch's reports and decide the watermark of the next one."""
+    elapsed = 0 if state.now is None or tick.resumed else now - state.now
+    heard = {(report.source, report.partition) for report in reports}
+    spoken = dict(state.spoken)
+    for name in (*tick.partitions, *sorted(heard)):
+        spoken.setdefault(name, Spoken())
+    for name, one in spoken.items():
+        silent = 0 if name in heard or tick.resumed else one.silent_for + elapsed
+        last = state.batch if name in heard else one.last_batch
+        spoken[name] = replace(one, silent_for=silent, last_batch=last)
+    for report in reports:
+        name = (report.source, report.partition)
+        spoken[name] = _heard(spoken[name], report, isinstance(_time(plan, name[0]).watermark, Percentile))
+    reached = max(state.watermark, _minimum(plan, spoken, now))
+    return ClockState(reached, now, state.batch + 1, spoken)
+
+
+def partition_clocks(plan: Plan, state: ClockState) -> tuple[PartitionClock, ...]:
+    """What each partition stands at, for people to read."""
+    return tuple(
+        PartitionClock(
+            name[0], name[1], None if one.newest == MIN_TIME else one.newest,
+            _watermark_of(plan, name, one), _idle(plan, name, one), one.silent_for,
+        )
+        for name, one in sorted(state.spoken.items())
+    )  # fmt: skip
+
+
+def encoded(state: ClockState) -> dict[str, Any]:
+    """The state as plain values, for a snapshot."""
+    return {
+        "watermark": state.watermark, "now": state.now, "batch": state.batch,
+        "spoken": [
+            [*name, one.newest, one.given, one.silent_for, one.last_batch,
+             [[chunk.delays.tolist(), chunk.times.tolist(), chunk.rounded] for chunk in one.chunks]]
+            for name, one in sorted(state.spoken.items())
+        ],
+    }  # fmt: skip
+
+
+def decoded(held: dict[str, Any]) -> ClockState:
+    """The state that was encoded."""
+    spoken = {}
+    for source, partition, newest, given, silent, last, chunks in held["spoken"]:
+        parts = tuple(Chunk(np.array(d, np.int64), np.array(t, np.int64), rounded) for d, t, rounded in chunks)
+        spoken[source, partition] = Spoken(newest, given, silent, last, parts)
+    return ClockState(held["watermark"], held["now"], held["batch"], spoken)
+
+
+def _heard(one: Spoken, report: Report, remember: bool) -> Spoken:
+    chunks = one.chunks
+    if not len(report.times):
+        return replace(one, given=max(one.given, report.given))
+    if remember:
+        running = np.maximum(np.maximum.accumulate(report.times), one.newest)
+        chunks = _remembered(chunks, running - report.times)
+    newest = max(one.newest, int(report.times.max()))
+    return replace(one, newest=newest, given=max(one.given, report.given), chunks=chunks)
+
+
+def _remembered(chunks: tuple[Chunk, ...], delays: np.ndarray) -> tuple[Chunk, ...]:
+    """More delays, cut into chunks of 10,000; the oldest chunks are forgotten."""
+    while len(delays):
+        if not chunks or chunks[-1].total == DELAYS_A_CHUNK:
+            none = np.empty(0, dtype=np.int64)
+            chunks = (*chunks[-(REMEMBERED_DELAYS // DELAYS_A_CHUNK) :], Chunk(none, none, False))
+        room = DELAYS_A_CHUNK - chunks[-1].total
+        chunks = (*chunks[:-1], _counted(chunks[-1], delays[:room]))
+        delays = delays[room:]
+    return chunks
+
+
+def _counted(chunk: Chunk, delays: np.ndarray) -> Chunk:
+    fresh = coarse(delays) if chunk.rounded else delays
+    seen, counts = _tally(
+        np.concatenate([chunk.delays, fresh]), np.concatenate([chunk.times, np.ones(len(fresh), np.int64)])
+    )
+    if not chunk.rounded and len(seen) > EXACT_DELAYS:
+        return Chunk(*_tally(coarse(seen), counts), True)
+    return Chunk(seen, counts, chunk.rounded)
+
+
+def _tally(values: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    seen, place = np.unique(values, return_inverse=True)
+    total = np.zeros(len(seen), dtype=np.int64)
+    np.add.at(total, place, counts)
+    return seen, total
+
+
+def coarse(delays: np.ndarray) -> np.ndarray:
+    """Delays rounded up to eight significant bits."""
+    bits = np.zeros(len(delays), dtype=np.int64)
+    rest = delays.copy()
+    for step in (32, 16, 8, 4, 2, 1):
+        large = rest >= (np.int64(1) << np.int64(step))
+        bits += np.where(large, step, 0)
+        rest = np.where(large, rest >> np.int64(step), rest)
+    low = np.maximum(bits + (delays > 0) - 8, 0)
+    return -((-delays) >> low) << low
+
+
+def _minimum(plan: Plan, spoken: dict[Name, Spoken], now: int) -> int:
+    processing = [now for one in plan.inputs if _time(plan, one.source.name).basis == "processing"]
+    timed = {name: one for name, one in spoken.items() if _time(plan, name[0]).basis != "processing"}
+    active = [_watermark_of(plan, name, one) for name, one in timed.items() if not _idle(plan, name, one)]
+    if active or processing:
+        return min([*processing, *active])
+    if not timed:
+        return MIN_TIME
+    # All are silent: the partitions that spoke last are the last to step aside.
+    last = max(one.last_batch for one in timed.values())
+    held = min(_watermark_of(plan, name, one) for name, one in timed.items() if one.last_batch == last)
+    return max(held, min(_advanced(plan, spoken, source) for source in {name[0] for name in timed}))
+
+
+def _advanced(plan: Plan, spoken: dict[Name, Spoken], source: str) -> int:
+    """How far silence lets a source's watermark go: as far as the processing clock went, if it may."""
+    partitions = {name: one for name, one in spoken.items() if name[0] == source}
+    newest = max(one.newest for one in partitions.values())
+    if _time(plan, source).watermark.when_idle == "hold" or newest == MIN_TIME:
+        return MIN_TIME
+    behind = min(
+        plus(one.newest, -_watermark_of(plan, name, one)) for name, one in partitions.items() if one.newest == newest
+    )
+    return newest + min(one.silent_for for one in partitions.values()) - max(behind, 0)
+
+
+def _watermark_of(plan: Plan, name: Name, one: Spoken) -> int:
+    match _time(plan, name[0]).watermark:
+        case Bounded(delay=delay):
+            return plus(one.newest, -delay)
+        case Percentile(p=p, floor=floor, ceiling=ceiling):
+            return plus(one.newest, -min(max(_quantile(one.chunks, p), floor), ceiling))
+        case FromColumn() | Punctuated():
+            return one.given
+    return MIN_TIME
+
+
+def _quantile(chunks: tuple[Chunk, ...], p: float) -> int:
+    """The smallest delay that a share `p` of the remembered ones does not exceed."""
+    if not chunks:
+        return 0
+    delays, times = _tally(
+        np.concatenate([chunk.delays for chunk in chunks]), np.concatenate([chunk.times for chunk in chunks])
+    )
+    below = np.cumsum(times)
+    return int(delays[np.searchsorted(below, math.ceil(p * int(below[-1])))])
+
+
+def _idle(plan: Plan, name: Name, one: Spoken) -> bool:
+    idle = _time(plan, name[0]).watermark.idle
+    return idle is not None and one.silent_for >= idle
+
+
+def _time(plan: Plan, source: str) -> TimeBase:
+    time = next(one.time for one in plan.inputs if one.source.name == source)
+    assert time is not None
+    return time

@@ -1,0 +1,54 @@
+"""What went wrong, why, and the line to write instead: every error Penstock raises has these three parts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class PenstockError(Exception):
+    """An error in three parts: what is wrong, why it is wrong, and what to write instead."""
+
+    def __init__(self, what: str, why: str, instead: str) -> None:
+        super().__init__(what, why, instead)
+        self.what = what
+        self.why = why
+        self.instead = instead
+
+    def __str__(self) -> str:
+        return f"{self.what}\n  why:     {self.why}\n  instead: {self.instead}"
+
+
+class PlanError(PenstockError):
+    """The pipeline cannot be right, and is refused before anything runs."""
+
+
+class DataError(PenstockError):
+    """The data cannot be computed without a wrong number, and the run stops."""
+
+
+class TooManyBadRows(PenstockError):
+    """More rows were quarantined than `max_bad` allows."""
+
+
+class CaseError(PenstockError):
+    """A case file or a test script says something that cannot be played."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint that names the nearest known word, or lists what there is."""
+    choices = sorted(set(known))
+    near = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return "known: " + ", ".join(choices) if choices else "there is none to choose from"
+
+
+def unknown_column(name: str, known: Iterable[str], where: str) -> PlanError:
+    """The refusal of a column that the stream does not have."""
+    columns = list(known)
+    return PlanError(
+        f"{where} names the column {name!r}, which the stream does not have",
+        f"its columns are: {', '.join(columns) or 'none'}",
+        did_you_mean(name, columns),
+    )

@@ -1,0 +1,59 @@
+"""The plan in words: what, where, when, how, and what is combined before the shuffle."""
+
+from __future__ import annotations
+
+from penstock.aggregate import SKETCHES
+from penstock.duration import words
+from penstock.plan import Input, Plan
+from penstock.window import Custom, EventPair, Session, Sliding
+
+
+def explain(plan: Plan) -> str:
+    """The four questions and their answers, one line each."""
+    computed = ", ".join(f"{name} = {aggregate}" for name, aggregate in plan.aggregates)
+    lines = [line for one in plan.inputs for line in _input(one)]
+    keys = ", ".join(plan.keys) if plan.keys else "all rows together"
+    lines += [
+        f"what:   {computed}",
+        f"by:     {keys}",
+        f"where:  {plan.window}, corrected for {words(plan.lateness)} after completion"
+        if plan.lateness
+        else f"where:  {plan.window}, no corrections after completion",
+        f"when:   {plan.trigger}",
+        f"how:    {plan.mode or 'one pane a window, so no mode is needed'}",
+        f"before the shuffle: {_combined(plan)}",
+    ]
+    lines += [f"in Python, one at a time: {part}" for part in _python(plan)]
+    return "\n".join(lines)
+
+
+def _input(one: Input) -> list[str]:
+    lines = [f"source: {one.source.name} ({one.source.schema})" + (", bounded" if one.source.bounded else "")]
+    lines += [f"  {step}" for step in one.before]
+    if one.time is not None and one.time.basis == "processing":
+        lines.append("  processing time: now of the batch; nothing is late")
+    elif one.time is not None:
+        lines.append(f"  {one.time.basis} time: {one.time.column}; watermark: {one.time.watermark}")
+        lines.append(f"    {one.time.watermark.waits()}")
+    return lines + [f"  {step}" for step in one.after]
+
+
+def _combined(plan: Plan) -> str:
+    if isinstance(plan.window, Session):
+        return "one row per key and burst; events behind the watermark travel as rows, for a live session may take them"
+    if isinstance(plan.window, EventPair):
+        return "one row per key and event time; the windows are made in the shard"
+    if isinstance(plan.window, Custom) and plan.window.merging:
+        return "one row per key and assigned window; events of expired windows travel as rows"
+    if isinstance(plan.window, Sliding) and plan.window.size != plan.window.slide:
+        shared = "windows are put together from slices" if plan.fires_once else "slices are added to each of their windows"
+        return f"one row per key and slice; {shared} in the shard"
+    return "one row per key and window"
+
+
+def _python(plan: Plan) -> list[str]:
+    steps = [f"{name} ({aggregate.kind})" for name, aggregate in plan.aggregates
+             if aggregate.kind in ("fold", *SKETCHES)]  # fmt: skip
+    if isinstance(plan.window, Custom):
+        steps.append("assign, per event time" + (", merge, per touched key" if plan.window.merging else ""))
+    return steps

@@ -1,0 +1,63 @@
+"""How results relate: accumulating, discarding or retracting panes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from penstock.instant import show
+from penstock.window import Window
+
+Mode = Literal["accumulating", "discarding", "retracting"]
+Timing = Literal["early", "on_time", "late"]
+
+PANE_COLUMNS = ("window_start", "window_end", "pane_index", "pane_timing", "pane_final", "op")
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One emitted result of one window of one key; `op` is +1, or -1 where it withdraws an earlier one."""
+
+    key: tuple[object, ...]
+    window: Window
+    values: Mapping[str, object]
+    index: int
+    timing: Timing
+    final: bool
+    op: int
+    event_time: int
+
+    def __str__(self) -> str:
+        shown = " ".join(f"{name}={value}" for name, value in self.values.items())
+        final = " final" if self.final else ""
+        return f"{self.op:+d} {self.key} [{self.window}] {shown} {self.timing} #{self.index}{final}"
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A row that no window would take any more, and why."""
+
+    row: Mapping[str, object]
+    event_time: int
+    watermark: int
+    late_by: int
+    source: str
+    partition: str
+    windows: tuple[Window, ...]
+
+    def __str__(self) -> str:
+        missed = ", ".join(str(window) for window in self.windows)
+        return f"{dict(self.row)} at {show(self.event_time)}, {self.late_by} us behind, missed {missed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A row that could not be used, as it came, and the reason."""
+
+    row: Mapping[str, object]
+    source: str
+    partition: str
+    offset: int
+    step: str
+    reason: str

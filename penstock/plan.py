@@ -1,0 +1,114 @@
+"""The frozen plan: everything a pipeline was asked for, comparable and printable, with nothing run yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.aggregate import Aggregate
+from penstock.event_time import TimeBase
+from penstock.pane import Mode
+from penstock.row_steps import RowStep
+from penstock.schema import Column, Schema
+from penstock.trigger import AtWatermark, Trigger
+from penstock.window import WindowRule
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rows come from: a name, what a row is made of, and how many bad ones are borne."""
+
+    name: str
+    schema: Schema
+    bounded: bool = False
+    max_bad: MaxBad | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MaxBad:
+    """How many rows may be quarantined before the run stops: a number, or a share of what was read."""
+
+    rows: int | None
+    share: float | None
+
+    def exceeded(self, bad: int, read: int) -> bool:
+        """A number is exact; a share is looked at once a hundred rows were read."""
+        if self.rows is not None:
+            return bad > self.rows
+        return self.share is not None and read >= 100 and bad > self.share * read
+
+    def __str__(self) -> str:
+        return f"{self.rows} rows" if self.rows is not None else f"{100 * (self.share or 0):g}% of the rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One source on its way to the windows: row steps, its clock, more row steps."""
+
+    source: Source
+    before: tuple[RowStep, ...] = ()
+    time: TimeBase | None = None
+    after: tuple[RowStep, ...] = ()
+
+    @property
+    def stamped_schema(self) -> Schema:
+        """The columns at the point where event time is read."""
+        held = self.source.schema
+        for step in self.before:
+            held = step.output(held)
+        return held
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that reach the window."""
+        held = self.stamped_schema
+        for step in self.after:
+            held = step.output(held)
+        return held
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is computed, where in event time, when it is emitted, and how results relate."""
+
+    inputs: tuple[Input, ...]
+    keys: tuple[str, ...]
+    window: WindowRule
+    lateness: int
+    trigger: Trigger
+    mode: Mode | None
+    aggregates: tuple[tuple[str, Aggregate], ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of a row that reaches the window."""
+        return self.inputs[0].schema
+
+    @property
+    def key_schema(self) -> Schema:
+        return Schema(tuple(Column(name, self.schema.type_of(name, "key_by")) for name in self.keys))
+
+    @property
+    def result_schema(self) -> Schema:
+        """The aggregates' columns."""
+        held = self.schema
+        return Schema(tuple(Column(name, aggregate.result_type(held, name)) for name, aggregate in self.aggregates))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every source comes to an end."""
+        return all(source.source.bounded for source in self.inputs)
+
+    @property
+    def fires_once(self) -> bool:
+        """Whether each window shows one pane at most, when it expires."""
+        return self.lateness == 0 and _plain(self.trigger) or self.trigger.only_at_expiry
+
+    @property
+    def shown_mode(self) -> Mode:
+        """The mode; where a window fires once they are all the same."""
+        return self.mode or "accumulating"
+
+
+def _plain(trigger: Trigger) -> bool:
+    """Whether nothing but completion makes the trigger ready, so that without lateness it fires at expiry alone."""
+    return isinstance(trigger, AtWatermark) and trigger.early is None

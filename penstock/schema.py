@@ -1,0 +1,135 @@
+"""What a row is made of: names and types, written as in SQL's DDL."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from penstock.errors import PlanError, did_you_mean, unknown_column
+
+_ALIASES = {
+    "bool": "boolean", "bigint": "long", "int64": "long", "integer": "int", "int32": "int", "real": "float",
+    "float32": "float", "float64": "double", "str": "string", "varchar": "string", "text": "string",
+    "bytes": "binary", "timestamp_ntz": "timestamp", "datetime": "timestamp",
+}  # fmt: skip
+SIMPLE = ("boolean", "int", "long", "float", "double", "string", "binary", "date", "timestamp")
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+_NESTED = re.compile(r"(array|struct|map)<.*>", re.DOTALL)
+INTEGERS = ("int", "long")
+FLOATS = ("float", "double")
+NUMBERS = INTEGERS + FLOATS
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name and the canonical name of its type."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a stream, in order."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def type_of(self, name: str, where: str) -> str:
+        """The type of a column, or the refusal that names its nearest neighbour."""
+        if not isinstance(name, str):
+            raise PlanError(
+                f"{where} was given {name!r}, which is not the name of a column",
+                "columns are named by text; an expression belongs into with_columns",
+                f"write the name in quotes, such as {next(iter(self.names), 'at')!r}",
+            )
+        for column in self.columns:
+            if column.name == name:
+                return column.type
+        raise unknown_column(name, self.names, where)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{column.name} {column.type}" for column in self.columns)
+
+
+def schema(ddl: str | Schema) -> Schema:
+    """A schema from DDL.
+
+    >>> str(schema("team string, points bigint, at timestamp"))
+    'team string, points long, at timestamp'
+    """
+    if isinstance(ddl, Schema):
+        return ddl
+    if not isinstance(ddl, str):
+        raise PlanError(
+            f"{ddl!r} is not a schema",
+            "a schema is a list of columns, each a name and a type",
+            'write it as in "team string, points long, at timestamp"',
+        )
+    columns = []
+    for part in _split(ddl):
+        words = part.split(None, 1)
+        if len(words) != 2:
+            raise PlanError(
+                f"the schema part {part!r} is not a name and a type",
+                "a schema is a list of columns, each a name and a type",
+                'write it as in "team string, points long, at timestamp"',
+            )
+        columns.append(Column(words[0].strip("`\""), canonical_type(words[1])))
+    return checked(tuple(columns))
+
+
+def checked(columns: tuple[Column, ...]) -> Schema:
+    """A schema of these columns, each name once."""
+    names = [column.name for column in columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise PlanError(
+                f"the column {name!r} is there twice",
+                "a row can hold one value under a name",
+                "give each column a name of its own",
+            )
+        if not name or name.startswith("@"):
+            raise PlanError(
+                f"{name!r} cannot be the name of a column",
+                "names that begin with @ are the test kit's own",
+                "give the column another name",
+            )
+    return Schema(columns)
+
+
+def canonical_type(text: str) -> str:
+    """The one name of a type, whatever alias it was written with."""
+    word = re.sub(r"\s+", " ", text.strip().lower())
+    word = _ALIASES.get(word, word)
+    decimal = _DECIMAL.fullmatch(word)
+    if decimal and 1 <= int(decimal[1]) <= 38:
+        return f"decimal({int(decimal[1])},{int(decimal[2])})"
+    if word in SIMPLE:
+        return word
+    if _NESTED.fullmatch(word):
+        raise PlanError(
+            f"columns of type {word} are not supported",
+            "rows are flat: a value is a number, text, bytes, a date or a time",
+            "take it apart with the source's own means, or carry it as a string",
+        )
+    raise PlanError(
+        f"there is no type {text.strip()!r}",
+        "types are written as in SQL",
+        did_you_mean(word, (*SIMPLE, *_ALIASES, "decimal(10,2)")),
+    )
+
+
+def _split(ddl: str) -> list[str]:
+    parts, depth, current = [], 0, ""
+    for letter in ddl:
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and depth == 0:
+            parts.append(current)
+            current = ""
+        else:
+            current += letter
+    return [part.strip() for part in [*parts, current] if part.strip()]

@@ -1,0 +1,220 @@
+"""The fluent builder: from a source, row by row, to the plan of a windowed aggregate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.aggregate import Aggregate
+from penstock.check import check, check_time, check_union
+from penstock.duration import Duration, not_negative
+from penstock.errors import PlanError
+from penstock.event_time import TimeBase, Watermark, ascending, by_hand
+from penstock.explain import explain
+from penstock.expression import Col, Name, Node, expression
+from penstock.pane import Mode
+from penstock.plan import Input, MaxBad, Plan, Source
+from penstock.row_steps import BatchFunction, Map, MapBatches, Project, RowFunction, RowPredicate, RowStep, Where
+from penstock.schema import Schema, schema
+from penstock.trigger import AtWatermark, Trigger
+from penstock.window import WindowRule
+
+Expression = str | Col | Node
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Rows on their way to windows; every step returns a new stream."""
+
+    inputs: tuple[Input, ...]
+    keys: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of a row at this point."""
+        return self.inputs[0].schema
+
+    def where(self, predicate: Expression | RowPredicate) -> Stream:
+        """Keep the rows for which a predicate holds; before `event_time` it says what the stream is."""
+        if isinstance(predicate, (str, Col, Node)):
+            return self._with(Where(expression(predicate)))
+        return self._with(Where(_callable(predicate, "where")))
+
+    def select(self, *columns: str, **computed: Expression) -> Stream:
+        """These columns and these computed ones, and no others."""
+        kept = tuple((name, Name(name)) for name in columns)
+        return self._with(Project((*kept, *_computed(computed)), keep=False))
+
+    def with_columns(self, **computed: Expression) -> Stream:
+        """All columns there are, and these computed ones."""
+        return self._with(Project(_computed(computed), keep=True))
+
+    def map(self, function: RowFunction, *, schema: str | Schema | None = None) -> Stream:
+        """A Python function of a row (a dict), giving a row; `schema` says its columns where they change."""
+        return self._with(Map(_callable(function, "map"), self._declared(schema)))
+
+    def map_batches(self, function: BatchFunction, *, schema: str | Schema | None = None) -> Stream:
+        """A Python function of an Arrow batch, giving one; retried row by row if it throws."""
+        return self._with(MapBatches(_callable(function, "map_batches"), self._declared(schema)))
+
+    def union(self, *others: Stream) -> Stream:
+        """The rows of several streams with the same columns."""
+        check_union((self, *others))
+        return replace(self, inputs=tuple(one for stream in (self, *others) for one in stream.inputs))
+
+    def event_time(self, column: str, *, watermark: Watermark, unit: str | None = None) -> Stream:
+        """The column that says when it happened, and how the watermark follows it."""
+        return self._timed(TimeBase("event", column, unit, watermark))
+
+    def ingestion_time(self, column: str, *, watermark: Watermark | None = None, unit: str | None = None) -> Stream:
+        """The column in which the log says when it took the row in; in order within a partition."""
+        return self._timed(TimeBase("ingestion", column, unit, watermark or ascending()))
+
+    def processing_time(self) -> Stream:
+        """The processing clock: a row's time is the `now` of the batch that reads it, and nothing is late."""
+        return self._timed(TimeBase("processing", None, None, by_hand(max_skew=None)))
+
+    def key_by(self, *columns: str) -> Stream:
+        """Group by these columns; null is a key like any other."""
+        for column in columns:
+            self.schema.type_of(column, "key_by")
+        return replace(self, keys=columns)
+
+    def window(self, rule: WindowRule, *, lateness: Duration = "0") -> Windowed:
+        """Where in event time, and how long a complete window still takes corrections."""
+        if not isinstance(rule, WindowRule):
+            raise PlanError(
+                f"{rule!r} is not a window",
+                "a window says where in event time records are put together",
+                'write .window(ps.tumbling("5 minutes"))',
+            )
+        return Windowed(self, rule, not_negative(lateness, "lateness"), AtWatermark(None, None), None)
+
+    def _timed(self, time: TimeBase) -> Stream:
+        for one in self.inputs:
+            check_time(one, time)
+        return replace(self, inputs=tuple(replace(one, time=time) for one in self.inputs))
+
+    def _with(self, step: RowStep) -> Stream:
+        def on(one: Input) -> Input:
+            step.output(one.schema)
+            if one.time is None:
+                return replace(one, before=(*one.before, step))
+            return replace(one, after=(*one.after, step))
+
+        return replace(self, inputs=tuple(on(one) for one in self.inputs))
+
+    def _declared(self, declared: str | Schema | None) -> Schema:
+        return self.schema if declared is None else schema(declared)
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """A stream cut into windows, waiting to hear when, how and what."""
+
+    stream: Stream
+    rule: WindowRule
+    lateness: int
+    when: Trigger
+    mode: Mode | None
+
+    def trigger(self, when: Trigger) -> Windowed:
+        """When panes are emitted."""
+        if not isinstance(when, Trigger):
+            raise PlanError(
+                f"{when!r} is not a trigger",
+                "a trigger says when a window shows a pane",
+                "write .trigger(ps.at_watermark())",
+            )
+        return replace(self, when=when)
+
+    def accumulating(self) -> Windowed:
+        """Each pane is the whole answer so far."""
+        return replace(self, mode="accumulating")
+
+    def discarding(self) -> Windowed:
+        """Each pane is only what is new."""
+        return replace(self, mode="discarding")
+
+    def retracting(self) -> Windowed:
+        """Each pane is the whole answer so far, preceded by the withdrawal of the one before."""
+        return replace(self, mode="retracting")
+
+    def aggregate(self, **aggregates: Aggregate) -> Panes:
+        """What is computed; builds the plan and refuses one that cannot be right."""
+        for name, aggregate in aggregates.items():
+            if not isinstance(aggregate, Aggregate):
+                raise PlanError(
+                    f"{name} = {aggregate!r} is not an aggregate",
+                    "an aggregate says what is computed of a window's records",
+                    f'write {name}=ps.rows() or {name}=ps.sum("points")',
+                )
+        plan = Plan(
+            self.stream.inputs, self.stream.keys, self.rule, self.lateness, self.when, self.mode,
+            tuple(aggregates.items()),
+        )  # fmt: skip
+        check(plan)
+        return Panes(plan)
+
+
+@dataclass(frozen=True, slots=True)
+class Panes:
+    """The results of a plan: a stream of panes, with its late and quarantined rows beside it."""
+
+    plan: Plan
+
+    def explain(self) -> str:
+        """What, where, when and how, in words."""
+        return explain(self.plan)
+
+    def check(self) -> tuple[str, ...]:
+        """What is allowed but costly or surprising."""
+        return check(self.plan)
+
+    def __str__(self) -> str:
+        return self.explain()
+
+
+def events(columns: str | Schema, *, name: str = "events", bounded: bool = False,
+           max_bad: int | str | None = None) -> Stream:  # fmt: skip
+    """A stream whose rows are handed in: by a test, a notebook, or a runner with data of its own."""
+    if not isinstance(name, str) or not name or "/" in name:
+        raise PlanError(
+            f"a source cannot be called {name!r}",
+            "partitions are named source/partition, so the name of a source is text without a slash",
+            'write name="events"',
+        )
+    return Stream((Input(Source(name, schema(columns), bounded, _max_bad(max_bad))),))
+
+
+def _max_bad(limit: int | str | None) -> MaxBad | None:
+    if limit is None:
+        return None
+    if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0:
+        return MaxBad(limit, None)
+    try:
+        share = float(str(limit).removesuffix("%")) / 100 if str(limit).endswith("%") else None
+    except ValueError:
+        share = None
+    if share is None or not 0 <= share <= 1:
+        raise PlanError(
+            f"max_bad is {limit!r}",
+            "it is a number of rows, or a share of them in percent",
+            'write max_bad=100 or max_bad="1%"',
+        )
+    return MaxBad(None, share)
+
+
+def _computed(computed: dict[str, Expression]) -> tuple[tuple[str, Node], ...]:
+    return tuple((name, expression(source)) for name, source in computed.items())
+
+
+def _callable(function: Callable[..., Any], what: str) -> Callable[..., Any]:
+    if not callable(function):
+        raise PlanError(
+            f"{what} was given {function!r}, which is not a function",
+            f"{what} calls a function for each row or batch",
+            f"write .{what}(lambda row: …)",
+        )
+    return function

@@ -1,0 +1,27 @@
+"""Which engine plays a script: each by its name, imported only when asked for."""
+
+from __future__ import annotations
+
+import importlib
+
+from penstock.batch import Run
+from penstock.errors import CaseError, did_you_mean
+from penstock.plan import Plan
+
+ENGINES = {
+    "reference": ("penstock.reference.run", "ReferenceRun"),
+    "columnar": ("penstock.testing.columnar", "ColumnarRun"),
+}
+
+
+def start(plan: Plan, engine: str) -> Run:
+    """A run of the plan on an engine."""
+    if engine not in ENGINES:
+        raise CaseError(
+            f"there is no engine {engine!r}",
+            "a script is played by one of the engines",
+            did_you_mean(engine, ENGINES),
+        )
+    module, name = ENGINES[engine]
+    run: Run = getattr(importlib.import_module(module), name)(plan)
+    return run

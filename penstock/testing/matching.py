@@ -1,0 +1,112 @@
+"""Are these the panes that were expected: a one-to-one match in any order, each expectation in part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.duration import microseconds
+from penstock.instant import MAX_TIME, MIN_TIME, parse
+from penstock.pane import Late, Pane, Quarantined
+from penstock.plan import Plan
+
+_TIMES = ("start", "end", "event_time", "W")
+
+
+def pane_facts(plan: Plan, pane: Pane) -> dict[str, Any]:
+    """Everything that can be expected of a pane, by name."""
+    return {
+        **dict(zip(plan.keys, pane.key, strict=True)),
+        **pane.values,
+        "start": pane.window.start,
+        "end": pane.window.end,
+        "window": [pane.window.start, pane.window.end],
+        "index": pane.index,
+        "timing": pane.timing,
+        "final": pane.final,
+        "op": pane.op,
+        "event_time": pane.event_time,
+    }
+
+
+def late_facts(late: Late) -> dict[str, Any]:
+    """Everything that can be expected of a late row, by name."""
+    return {
+        **late.row,
+        "late_by": late.late_by,
+        "source": late.source,
+        "partition": late.partition,
+        "W": late.watermark,
+        "windows": [list(window) for window in late.windows],
+    }
+
+
+def quarantined_facts(bad: Quarantined) -> dict[str, Any]:
+    """Everything that can be expected of a quarantined row, by name; a reason is expected in part."""
+    where = {"source": bad.source, "partition": bad.partition, "offset": bad.offset}
+    return {**bad.row, **where, "step": bad.step, "reason": bad.reason}
+
+
+def with_instants(plan: Plan, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """An expectation whose timestamps, written as texts, are the microseconds that rows and panes hold."""
+    schemas = (plan.schema, plan.result_schema, *(one.source.schema for one in plan.inputs))
+    stamps = {column.name for held in schemas for column in held.columns if column.type == "timestamp"}
+    return {name: parse(value) if name in stamps and isinstance(value, str) else value
+            for name, value in wanted.items()}  # fmt: skip
+
+
+def mismatches(found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, Any]]) -> str | None:
+    """What does not match, in words, or None."""
+    pairs = _matching(found, expected)
+    missing = [dict(want) for i, want in enumerate(expected) if i not in pairs]
+    extra = [dict(fact) for i, fact in enumerate(found) if i not in pairs.values()]
+    said = [f"Unmatched output: expected but not found: {missing}"] if missing else []
+    said += [f"Unexpected output: found but not expected: {extra}"] if extra else []
+    return "; ".join(said) or None
+
+
+def matches(fact: Mapping[str, Any], want: Mapping[str, Any]) -> bool:
+    """Whether a fact has everything that is wanted; a pane without `op` is a +1."""
+    wanted = {"op": 1, **want} if "op" in fact else want
+    return all(name in fact and _equal(name, fact[name], value) for name, value in wanted.items())
+
+
+def _matching(found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """The largest pairing of expectations with facts, by augmenting paths."""
+    owner: dict[int, int] = {}
+
+    def assign(i: int, tried: set[int]) -> bool:
+        for j, fact in enumerate(found):
+            if j not in tried and matches(fact, expected[i]):
+                tried.add(j)
+                if j not in owner or assign(owner[j], tried):
+                    owner[j] = i
+                    return True
+        return False
+
+    for i in range(len(expected)):
+        assign(i, set())
+    return {i: j for j, i in owner.items()}
+
+
+def _equal(name: str, found: Any, wanted: Any) -> bool:
+    if name in _TIMES and wanted is not None:
+        return bool(found == parse(wanted))
+    if name == "late_by" and isinstance(wanted, str):
+        return bool(found == microseconds(wanted, name))
+    if name == "reason" and isinstance(wanted, str):
+        return wanted in str(found)
+    if name == "window" and isinstance(wanted, str):
+        return wanted == "global" and found == [MIN_TIME, MAX_TIME]
+    if name in ("window", "windows") and isinstance(wanted, (list, tuple)):
+        return bool(list(found) == [_instant(part) for part in wanted])
+    if isinstance(found, float) and isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
+        return math.isclose(found, wanted, rel_tol=1e-9) or (math.isnan(found) and math.isnan(wanted))
+    if isinstance(found, bool) != isinstance(wanted, bool):
+        return False
+    return bool(found == wanted)
+
+
+def _instant(part: Any) -> Any:
+    return [_instant(inner) for inner in part] if isinstance(part, (list, tuple)) else parse(part)

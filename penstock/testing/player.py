@@ -1,0 +1,187 @@
+"""Does an engine do what a case says: builds its pipeline, plays its steps, and tells the first difference."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.batch import Outcome
+from penstock.errors import PenstockError, PlanError
+from penstock.instant import parse, show
+from penstock.pane import Pane
+from penstock.stream import Panes, Stream, events
+from penstock.testing.cases import Case, Said, Step
+from penstock.testing.makers import make
+from penstock.testing.matching import (
+    late_facts,
+    matches,
+    mismatches,
+    pane_facts,
+    quarantined_facts,
+    with_instants,
+)
+from penstock.testing.script import Script
+from penstock.testing.tables import read_table
+
+SCHEMA = "key string, value long, at timestamp"
+NOT_FACTS = ("deviation", "absent", "about")
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How a case went on an engine; `failure` is None if it passed."""
+
+    case: Case
+    engine: str
+    failure: str | None
+
+
+def play(case: Case, engine: str) -> Played:
+    """Play a case, right or wrong on purpose."""
+    if case.refused is not None:
+        return Played(case, engine, _refusal(case))
+    try:
+        failure = _difference(case, engine)
+    except (PenstockError, AssertionError) as error:
+        failure = _one_line(str(error))
+    except Exception as error:  # an engine that falls over has failed this case; the others are still played
+        failure = _one_line(f"{type(error).__name__}: {error}")
+    if case.error is None:
+        return Played(case, engine, failure)
+    if failure is None:
+        return Played(case, engine, f"it went well, but is wrong on purpose: expected {case.error!r}")
+    return Played(case, engine, None if case.error in failure else f"expected {case.error!r}, but: {failure}")
+
+
+def pipeline(case: Case) -> Panes:
+    """The pipeline that a case describes."""
+    says = case.says
+    streams = [
+        _stream({**says, **source}, name)
+        for name, source in says.get("sources", {"events": {}}).items()
+    ]  # fmt: skip
+    stream = streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
+    if "with_columns" in says:
+        stream = stream.with_columns(**says["with_columns"])
+    if "where" in says:
+        stream = stream.where(says["where"])
+    windowed = stream.key_by(*says.get("key_by", [])).window(
+        make(says.get("window", "global_window()"), "window"), lateness=says.get("lateness", "0")
+    )
+    windowed = windowed.trigger(make(says.get("trigger", "at_watermark()"), "trigger"))
+    if "mode" in says:
+        windowed = getattr(windowed, says["mode"])()
+    return windowed.aggregate(**{name: make(text, "aggregate") for name, text in says.get("aggregate", {}).items()})
+
+
+def _stream(says: Said, name: str) -> Stream:
+    stream = events(says.get("schema", SCHEMA), name=name, bounded=says.get("bounded", False),
+                    max_bad=says.get("max_bad"))  # fmt: skip
+    if "where_before" in says:
+        stream = stream.where(says["where_before"])
+    basis = says.get("time", "event")
+    if basis == "processing":
+        return stream.processing_time()
+    column, unit = says.get("event_time", "at"), says.get("unit")
+    if basis == "ingestion":
+        rule = make(says["watermark"], "watermark") if "watermark" in says else None
+        return stream.ingestion_time(column, watermark=rule, unit=unit)
+    return stream.event_time(column, watermark=make(says.get("watermark", "by_hand()"), "watermark"), unit=unit)
+
+
+def _refusal(case: Case) -> str | None:
+    try:
+        pipeline(case)
+    except PlanError as error:
+        wanted = case.refused or ""
+        return None if wanted in str(error) else f"refused, but not with {wanted!r}: {error.what}"
+    return f"the plan was not refused; expected {case.refused!r}"
+
+
+def _difference(case: Case, engine: str) -> str | None:
+    """The first step that differs, and how; or None."""
+    script = Script(pipeline(case), engine, partitions=case.says.get("partitions", ()))
+    shown: Counter[Any] = Counter()
+    for number, step in enumerate(case.steps, 1):
+        outcome = _batch(script, step)
+        facts = [_facts(script, pane, shown) for pane in outcome.panes]
+        said = [
+            _panes(script, facts, step.panes),
+            _others(script, [late_facts(late) for late in outcome.late], step.late, "late rows"),
+            _others(script, [quarantined_facts(bad) for bad in outcome.quarantined], step.quarantined, "quarantine"),
+            _watermark(script, step.watermark_after),
+        ]
+        wrong = [one for one in said if one is not None]
+        if wrong:
+            return f"step {number}: " + "; ".join(wrong)
+    return None
+
+
+def _batch(script: Script, step: Step) -> Outcome:
+    if step.restart:
+        script.restart()
+    if step.resume:
+        assert step.now is not None
+        return script.resume(step.now)
+    if step.end:
+        return script.end(now=step.now)
+    rows = read_table(step.rows, script.plan) if isinstance(step.rows, str) else step.rows
+    return script.batch(_times(rows), partition=step.partition, now=step.now, watermark=step.watermark)
+
+
+def _times(rows: Sequence[Said]) -> list[Said]:
+    """A row with "@times" stands for that many like it."""
+    return [{name: value for name, value in row.items() if name != "@times"}
+            for row in rows for _ in range(row.get("@times", 1))]  # fmt: skip
+
+
+def _facts(script: Script, pane: Pane, shown: Counter[Any]) -> dict[str, Any]:
+    """A pane's facts, and those that only its history tells: the index among the panes that are not early."""
+    history: dict[str, Any] = {"first": pane.index == 0, "early": pane.timing == "early", "late": pane.timing == "late"}
+    if pane.op > 0:
+        place = (tuple(map(repr, pane.key)), pane.window)
+        history["nsi"] = -1 if pane.timing == "early" else shown[place]
+        shown[place] += pane.timing != "early"
+    return {**history, **pane_facts(script.plan, pane)}
+
+
+def _panes(script: Script, facts: Sequence[Mapping[str, Any]], expected: str | Sequence[Said]) -> str | None:
+    wanted = _wanted(script, expected)
+    if wanted is None:
+        return None
+    for want in wanted:
+        want_facts = _without(want)
+        if want.get("absent") and any(matches(fact, want_facts) for fact in facts):
+            return f"Unexpected output: a deviation says that this is not shown: {want_facts}"
+    return mismatches(facts, [_without(want) for want in wanted if not want.get("absent")])
+
+
+def _others(
+    script: Script, facts: Sequence[Mapping[str, Any]], expected: str | Sequence[Said], what: str
+) -> str | None:
+    wanted = _wanted(script, expected)
+    wrong = None if wanted is None else mismatches(facts, [_without(want) for want in wanted])
+    return None if wrong is None else f"{what}: {wrong}"
+
+
+def _wanted(script: Script, expected: str | Sequence[Said]) -> list[dict[str, Any]] | None:
+    if expected == "any":
+        return None
+    table = read_table(expected, None) if isinstance(expected, str) else _times(expected)
+    return [with_instants(script.plan, want) for want in table]
+
+
+def _without(want: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in want.items() if name not in NOT_FACTS}
+
+
+def _one_line(text: str) -> str:
+    return " / ".join(line.strip() for line in text.splitlines())
+
+
+def _watermark(script: Script, wanted: str | int | None) -> str | None:
+    if wanted is None or parse(wanted) == script.W:
+        return None
+    return f"the watermark is {show(script.W)} and not {show(parse(wanted))}"

@@ -1,0 +1,64 @@
+"""Rows and panes as text tables: a header, then a line for each; columns are parted by two spaces or more."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.errors import CaseError
+from penstock.instant import show
+from penstock.pane import Pane
+from penstock.plan import Plan
+
+_GAP = re.compile(r"\s{2,}|\t+|\s*\|\s*")
+
+
+def read_table(text: str, plan: Plan | None) -> list[dict[str, Any]]:
+    """The rows of a text table; values are read by the plan's types, else as JSON where they are JSON."""
+    lines = [line.strip().strip("|").strip() for line in text.strip().splitlines() if line.strip()]
+    if not lines:
+        return []
+    header = _GAP.split(lines[0]) if _GAP.search(lines[0]) else lines[0].split()
+    types = {} if plan is None else {c.name: c.type for one in plan.inputs for c in one.source.schema.columns}
+    rows = []
+    for line in lines[1:]:
+        cells = _GAP.split(line) if len(header) > 1 else [line]
+        if len(cells) != len(header):
+            raise CaseError(
+                f"the line {line!r} has {len(cells)} values for {len(header)} columns",
+                f"the header is: {', '.join(header)}",
+                "part columns by two spaces or more, and write null where there is nothing",
+            )
+        rows.append({name: _value(cell, types.get(name)) for name, cell in zip(header, cells, strict=True)})
+    return rows
+
+
+def pane_table(plan: Plan, panes: Sequence[Pane]) -> str:
+    """Panes as a table that `read_table` reads back."""
+    names = [*plan.keys, "start", "end", *(name for name, _ in plan.aggregates), "index", "timing", "final", "op"]
+    lines = [names]
+    for pane in panes:
+        values = [*pane.key, show(pane.window.start), show(pane.window.end), *pane.values.values()]
+        lines.append([_cell(v) for v in (*values, pane.index, pane.timing, pane.final, pane.op)])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(names))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+                     for line in lines)  # fmt: skip
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, default=str)
+
+
+def _value(cell: str, kind: str | None) -> Any:
+    if cell == "null":
+        return None
+    if kind in ("string", "timestamp", "date"):
+        return cell
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell

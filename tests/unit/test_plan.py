@@ -1,0 +1,142 @@
+"""The plan: frozen, comparable, hashable, printable; and what explain() answers."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+
+import pytest
+
+import penstock as ps
+
+
+def scores(watermark="2 minutes", trigger=None, window=None, lateness="1 hour"):
+    return (
+        ps.events("team string, points long, at timestamp")
+        .where("points > 0")
+        .event_time("at", watermark=ps.bounded(watermark))
+        .with_columns(double="points * 2")
+        .key_by("team")
+        .window(window or ps.tumbling("5 minutes"), lateness=lateness)
+        .trigger(trigger or ps.at_watermark(early=ps.every("1 minute"), late=ps.count(1)))
+        .accumulating()
+        .aggregate(points=ps.sum("points"), plays=ps.rows(where="points > 9"))
+    )
+
+
+def test_a_plan_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        scores().plan.lateness = 0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        scores().plan.window.size = 0
+
+
+def test_plans_that_ask_for_the_same_are_equal_and_hash_alike():
+    assert scores().plan == scores().plan
+    assert hash(scores().plan) == hash(scores().plan)
+    assert scores("120 seconds").plan == scores("2 minutes").plan
+
+
+@pytest.mark.parametrize("other", [
+    scores("3 minutes"), scores(trigger=ps.count(1)), scores(window=ps.session("5 minutes")), scores(lateness="2 hours"),
+])  # fmt: skip
+def test_plans_that_ask_for_something_else_are_not(other):
+    assert other.plan != scores().plan
+
+
+def test_a_plan_can_be_copied_and_pickled():
+    plan = scores().plan
+    assert copy.deepcopy(plan) == plan
+    assert pickle.loads(pickle.dumps(plan)) == plan
+
+
+def test_every_step_returns_a_new_stream():
+    stream = ps.events("at timestamp, v long")
+    narrowed = stream.where("v > 0")
+    assert stream.inputs[0].before == ()
+    assert narrowed.inputs[0].before != ()
+
+
+@pytest.mark.parametrize("window", [
+    ps.tumbling("5 minutes", offset="1 minute"), ps.sliding("1 hour", every="5 minutes"), ps.session("10 minutes"),
+    ps.calendar("week", zone="Europe/Berlin"), ps.event_pairs("1 minute"), ps.global_window(),
+], ids=str)  # fmt: skip
+def test_windows_are_values(window):
+    assert window == copy.deepcopy(window)
+    assert len({window, copy.deepcopy(window)}) == 1
+
+
+def test_triggers_are_values():
+    assert ps.count(1) | ps.every("1 minute") == ps.count(1) | ps.every("60 seconds")
+    assert len({ps.when("n > 1"), ps.when(ps.col("n") > 1)}) == 1
+
+
+def test_explain_answers_what_where_when_and_how():
+    assert scores().explain() == "\n".join([
+        "source: events (team string, points long, at timestamp)",
+        "  where points > 0",
+        "  event time: at; watermark: newest event time less 2 minutes",
+        "    a partition silent for 1 minute steps aside; when all are silent the watermark holds; "
+        "an event more than 1 hour ahead of the processing clock is quarantined",
+        "  with_columns double = points * 2",
+        "what:   points = sum(points), plays = rows() where points > 9",
+        "by:     team",
+        "where:  tumbling windows of 5 minutes, corrected for 1 hour after completion",
+        "when:   when the watermark passes the end, before that every 1 minute, after that once 1 records are new",
+        "how:    accumulating",
+        "before the shuffle: one row per key and window",
+    ])  # fmt: skip
+
+
+def test_printing_panes_explains_them():
+    assert str(scores()) == scores().explain()
+
+
+@pytest.mark.parametrize(("window", "said"), [
+    (ps.tumbling("1 hour"), "one row per key and window"), (ps.sliding("1 hour", every="1 minute"), "key and slice"),
+    (ps.session("1 minute"), "one row per key and burst"), (ps.event_pairs("1 minute"), "key and event time"),
+    (ps.custom(lambda t: [(t, t + 1)], dict), "one row per key and assigned window"),
+], ids=str)  # fmt: skip
+def test_explain_says_what_combines_before_the_shuffle(window, said):
+    (line,) = [line for line in scores(window=window).explain().splitlines() if line.startswith("before the shuffle")]
+    assert said in line
+
+
+def test_explain_says_what_runs_in_python():
+    panes = (
+        ps.events("at timestamp, v long").event_time("at", watermark=ps.ascending())
+        .window(ps.custom(lambda t: [(t, t + 1)])).aggregate(d=ps.approx_distinct("v"))
+    )  # fmt: skip
+    python = [line for line in panes.explain().splitlines() if line.startswith("in Python")]
+    assert python == ["in Python, one at a time: d (approx_distinct)", "in Python, one at a time: assign, per event time"]
+
+
+def test_explain_of_one_pane_a_window_needs_no_mode():
+    stream = ps.events("at timestamp", bounded=True).processing_time()
+    said = stream.window(ps.tumbling("1 hour")).aggregate(n=ps.rows()).explain()
+    assert "one pane a window, so no mode is needed" in said
+    assert "by:     all rows together" in said
+    assert "processing time: now of the batch; nothing is late" in said
+    assert "no corrections after completion" in said
+    assert ", bounded" in said
+
+
+@pytest.mark.parametrize("trigger", [
+    ps.count(3), ps.after("1 minute"), ps.every("1 minute"), ps.when("points > 3"), ps.when("points > 3", once=True),
+    ps.at_expiry(), ps.never(), ps.count(1) | ps.count(2), ps.count(1) & ps.count(2), ps.count(1).then(ps.count(2)),
+    ps.count(1).until(ps.count(2)), ps.repeat(ps.count(1)), ps.at_watermark(),
+], ids=str)  # fmt: skip
+def test_every_trigger_can_be_said_in_words(trigger):
+    assert str(trigger) in scores(trigger=trigger).explain()
+    assert "0x" not in str(trigger)
+
+
+@pytest.mark.parametrize(("rule", "said"), [
+    (ps.percentile(0.99, "1 s", "1 h"), "the 0.99 quantile of the last 100,000 delays, at least 1 second and at most 1 hour"),
+    (ps.from_column("at"), "what the column at says"), (ps.punctuated("points = 0"), "rows where points = 0"),
+    (ps.by_hand(max_skew=None), "set by hand"), (ps.ascending(idle=None), "waits for a silent partition for ever"),
+])  # fmt: skip
+def test_every_watermark_rule_can_be_said_in_words(rule, said):
+    stream = ps.events("at timestamp, points long").event_time("at", watermark=rule)
+    assert said in stream.window(ps.tumbling("1 hour")).aggregate(n=ps.rows()).explain()
