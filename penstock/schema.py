@@ -106,7 +106,7 @@ def canonical_type(text: str) -> str:
     word = re.sub(r"\s+", " ", text.strip().lower())
     word = _ALIASES.get(word, word)
     decimal = _DECIMAL.fullmatch(word)
-    if decimal and 1 <= int(decimal[1]) <= 38:
+    if decimal and 0 <= int(decimal[2]) <= int(decimal[1]) <= 38 and int(decimal[1]):
         return f"decimal({int(decimal[1])},{int(decimal[2])})"
     if word in SIMPLE:
         return word

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-ENGINES = ["reference", *(["columnar"] if find_spec("pyarrow") and find_spec("penstock.engine.run") else [])]
+ENGINES = ["reference", *(["columnar"] if find_spec("pyarrow") and find_spec("penstock.testing.columnar") else [])]
 
 
 @pytest.fixture(params=ENGINES)

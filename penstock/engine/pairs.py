@@ -101,7 +101,7 @@ def _contributions(
 ) -> Cells:
     """What each window gets: an old one the arrivals it spans, a new one every remembered event it spans."""
     far = _rule(compiled).distance
-    touched = np.flatnonzero(np.isin(windows.hash, arrived.hash))
+    touched = np.flatnonzero(np.isin(windows.hash, remembered.hash))
     r, e = len(remembered), len(touched)
     old_keys = tuple(column.take(pa.array(touched)) for column in windows.keys)
     codes = key_codes(concat_arrays([remembered.keys, arrived.keys, old_keys]), r + len(arrived) + e)

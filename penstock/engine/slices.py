@@ -122,7 +122,8 @@ def _windows(compiled: Compiled, due: list[Run], clock: Clock, before: int) -> t
 
 def _combined(compiled: Compiled, cells: Cells, since: np.ndarray) -> tuple[Cells, np.ndarray]:
     if compiled.plan.lateness == 0:
-        return combine_cells(cells, compiled.accumulators), np.full(0, MIN_TIME)
+        whole = combine_cells(cells, compiled.accumulators)
+        return whole, np.full(len(whole), MIN_TIME)
     order, starts = side_by_side([*cells.keys, pa.array(cells.start), pa.array(cells.end)])
     first = np.minimum.reduceat(since[order], starts) if len(starts) else since[:0]
     return fold_cells(cells.take(order), starts, compiled.accumulators), first

@@ -56,6 +56,7 @@ class Machine:
 
     def __post_init__(self) -> None:
         schema, results = self.plan.schema, self.plan.result_schema
+        self.doubles = {column.name for column in results.columns if column.type == "double"}
         self.wheres: list[Callable[..., object] | None] = [
             None if a.where is None else evaluator(a.where, schema) for _, a in self.plan.aggregates
         ]
@@ -115,10 +116,12 @@ class Machine:
             ) from None
 
     def results(self, held: list[Any], records: int) -> dict[str, Any]:
-        return {
+        values = {
             name: accumulate.result(aggregate, accumulator, records)
             for (name, aggregate), accumulator in zip(self.plan.aggregates, held, strict=True)
         }
+        # An empty sum is the integer 0 whatever it sums; in a column of doubles it is a double.
+        return {name: value * 1.0 if name in self.doubles and value == 0 else value for name, value in values.items()}
 
     def timing(self, open_: Open) -> Timing:
         if not self.complete(open_.window):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from penstock.duration import microseconds
 from penstock.instant import MAX_TIME, MIN_TIME, parse
 from penstock.pane import Late, Pane, Quarantined
 from penstock.plan import Plan
+from penstock.schema import Schema
 
 _TIMES = ("start", "end", "event_time", "W")
 
@@ -48,12 +51,19 @@ def quarantined_facts(bad: Quarantined) -> dict[str, Any]:
     return {**bad.row, **where, "step": bad.step, "reason": bad.reason}
 
 
-def with_instants(plan: Plan, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """An expectation whose timestamps, written as texts, are the microseconds that rows and panes hold."""
-    schemas = (plan.schema, plan.result_schema, *(one.source.schema for one in plan.inputs))
-    stamps = {column.name for held in schemas for column in held.columns if column.type == "timestamp"}
-    return {name: parse(value) if name in stamps and isinstance(value, str) else value
-            for name, value in wanted.items()}  # fmt: skip
+def wanted_row(plan: Plan, want: Mapping[str, Any]) -> dict[str, Any]:
+    """What is expected of a row, its timestamps in the microseconds that rows hold."""
+    return _with_instants((plan.schema, *(one.source.schema for one in plan.inputs)), want)
+
+
+def wanted_pane(plan: Plan, want: Mapping[str, Any]) -> dict[str, Any]:
+    """What is expected of a pane, its timestamps in the microseconds that panes hold; without `op` it is a +1."""
+    return {"op": 1, **_with_instants((plan.key_schema, plan.result_schema), want)}
+
+
+def _with_instants(schemas: Sequence[Schema], want: Mapping[str, Any]) -> dict[str, Any]:
+    stamps = {c.name for held in schemas for c in held.columns if c.type in ("timestamp", "array<timestamp>")}
+    return {name: _instant(value) if name in stamps and value is not None else value for name, value in want.items()}
 
 
 def mismatches(found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, Any]]) -> str | None:
@@ -67,9 +77,8 @@ def mismatches(found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[st
 
 
 def matches(fact: Mapping[str, Any], want: Mapping[str, Any]) -> bool:
-    """Whether a fact has everything that is wanted; a pane without `op` is a +1."""
-    wanted = {"op": 1, **want} if "op" in fact else want
-    return all(name in fact and _equal(name, fact[name], value) for name, value in wanted.items())
+    """Whether a fact has everything that is wanted."""
+    return all(name in fact and _equal(name, fact[name], value) for name, value in want.items())
 
 
 def _matching(found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, Any]]) -> dict[int, int]:
@@ -77,12 +86,15 @@ def _matching(found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str
     owner: dict[int, int] = {}
 
     def assign(i: int, tried: set[int]) -> bool:
-        for j, fact in enumerate(found):
-            if j not in tried and matches(fact, expected[i]):
-                tried.add(j)
-                if j not in owner or assign(owner[j], tried):
-                    owner[j] = i
-                    return True
+        fits = [j for j, fact in enumerate(found) if j not in tried and matches(fact, expected[i])]
+        # A free fact first: many facts that are alike would otherwise push one another on, as deep as they are many.
+        for j in sorted(fits, key=lambda j: j in owner):
+            if j in tried:
+                continue
+            tried.add(j)
+            if j not in owner or assign(owner[j], tried):
+                owner[j] = i
+                return True
         return False
 
     for i in range(len(expected)):
@@ -91,8 +103,12 @@ def _matching(found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str
 
 
 def _equal(name: str, found: Any, wanted: Any) -> bool:
-    if name in _TIMES and wanted is not None:
-        return bool(found == parse(wanted))
+    if name in _TIMES and isinstance(found, int) and isinstance(wanted, (str, datetime)):
+        return found == parse(wanted)
+    if isinstance(found, date) and isinstance(wanted, str):
+        return found.isoformat() == wanted
+    if isinstance(found, Decimal) and isinstance(wanted, (str, float)):
+        return _decimal(wanted) == found
     if name == "late_by" and isinstance(wanted, str):
         return bool(found == microseconds(wanted, name))
     if name == "reason" and isinstance(wanted, str):
@@ -110,3 +126,10 @@ def _equal(name: str, found: Any, wanted: Any) -> bool:
 
 def _instant(part: Any) -> Any:
     return [_instant(inner) for inner in part] if isinstance(part, (list, tuple)) else parse(part)
+
+
+def _decimal(wanted: str | float) -> Decimal | None:
+    try:
+        return Decimal(str(wanted))
+    except InvalidOperation:
+        return None

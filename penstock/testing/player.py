@@ -20,10 +20,11 @@ from penstock.testing.matching import (
     mismatches,
     pane_facts,
     quarantined_facts,
-    with_instants,
+    wanted_pane,
+    wanted_row,
 )
 from penstock.testing.script import Script
-from penstock.testing.tables import read_table
+from penstock.testing.tables import pane_types, read_table, row_types
 
 SCHEMA = "key string, value long, at timestamp"
 NOT_FACTS = ("deviation", "absent", "about")
@@ -127,7 +128,7 @@ def _batch(script: Script, step: Step) -> Outcome:
         return script.resume(step.now)
     if step.end:
         return script.end(now=step.now)
-    rows = read_table(step.rows, script.plan) if isinstance(step.rows, str) else step.rows
+    rows = read_table(step.rows, row_types(script.plan)) if isinstance(step.rows, str) else step.rows
     return script.batch(_times(rows), partition=step.partition, now=step.now, watermark=step.watermark)
 
 
@@ -148,33 +149,30 @@ def _facts(script: Script, pane: Pane, shown: Counter[Any]) -> dict[str, Any]:
 
 
 def _panes(script: Script, facts: Sequence[Mapping[str, Any]], expected: str | Sequence[Said]) -> str | None:
-    wanted = _wanted(script, expected)
-    if wanted is None:
+    if expected == "any":
         return None
-    for want in wanted:
-        want_facts = _without(want)
-        if want.get("absent") and any(matches(fact, want_facts) for fact in facts):
-            return f"Unexpected output: a deviation says that this is not shown: {want_facts}"
-    return mismatches(facts, [_without(want) for want in wanted if not want.get("absent")])
+    table = read_table(expected, pane_types(script.plan)) if isinstance(expected, str) else expected
+    shown: list[Said] = []
+    absent: list[Said] = []
+    for want in table:
+        said = {name: value for name, value in want.items() if name not in NOT_FACTS}
+        (absent if want.get("absent") else shown).append(wanted_pane(script.plan, said))
+    for want in absent:
+        if any(matches(fact, want) for fact in facts):
+            return f"Unexpected output: a deviation says that this is not shown: {want}"
+    return mismatches(facts, shown)
 
 
 def _others(
     script: Script, facts: Sequence[Mapping[str, Any]], expected: str | Sequence[Said], what: str
 ) -> str | None:
-    wanted = _wanted(script, expected)
-    wrong = None if wanted is None else mismatches(facts, [_without(want) for want in wanted])
-    return None if wrong is None else f"{what}: {wrong}"
-
-
-def _wanted(script: Script, expected: str | Sequence[Said]) -> list[dict[str, Any]] | None:
     if expected == "any":
         return None
-    table = read_table(expected, None) if isinstance(expected, str) else _times(expected)
-    return [with_instants(script.plan, want) for want in table]
-
-
-def _without(want: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in want.items() if name not in NOT_FACTS}
+    table = read_table(expected, row_types(script.plan)) if isinstance(expected, str) else expected
+    # What a decoder refused is there as it came: its times are compared as they are written.
+    wrong = mismatches(facts, _times(table) if what == "quarantine" else
+                       [wanted_row(script.plan, want) for want in _times(table)])  # fmt: skip
+    return None if wrong is None else f"{what}: {wrong}"
 
 
 def _one_line(text: str) -> str:

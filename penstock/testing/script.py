@@ -13,8 +13,15 @@ from penstock.pane import Late, Pane, Quarantined
 from penstock.plan import Input, Plan
 from penstock.stream import Panes
 from penstock.testing.engines import start
-from penstock.testing.matching import late_facts, mismatches, pane_facts, quarantined_facts, with_instants
-from penstock.testing.tables import pane_table, read_table
+from penstock.testing.matching import (
+    late_facts,
+    mismatches,
+    pane_facts,
+    quarantined_facts,
+    wanted_pane,
+    wanted_row,
+)
+from penstock.testing.tables import pane_table, pane_types, read_table, row_types
 
 Row = Mapping[str, Any]
 Rows = str | Sequence[Row]
@@ -28,6 +35,7 @@ class Script:
 
     def __init__(self, panes: Panes | Plan, engine: str = "reference", *, partitions: Sequence[str] = ()) -> None:
         self.plan = panes.plan if isinstance(panes, Panes) else panes
+        self.engine = engine
         self.run = start(self.plan, engine)
         self.panes: list[Pane] = []
         self.late: list[Late] = []
@@ -37,11 +45,12 @@ class Script:
         self._seen = 0
         self._seen_late = 0
         self._seen_bad = 0
+        self._clock_set = False
 
     def batch(self, rows: Rows = (), *, partition: str | None = None, now: str | int | None = None,
               watermark: str | int | None = None) -> Outcome:  # fmt: skip
         """Play one batch; a row may name its place with "@partition" and "@source"."""
-        table = read_table(rows, self.plan) if isinstance(rows, str) else rows
+        table = read_table(rows, row_types(self.plan)) if isinstance(rows, str) else rows
         arrivals = [self._arrival(row, partition) for row in table]
         tick = Tick(self._now(now, arrivals), None if watermark is None else parse(watermark), self._known)
         return self._play(arrivals, tick)
@@ -60,11 +69,13 @@ class Script:
 
     def resume(self, now: str | int) -> Outcome:
         """The first batch after an outage: the time in between counts for no partition's silence."""
-        return self._play([], Tick(parse(now), None, self._known, resumed=True))
+        return self._play([], Tick(self._now(now, ()), None, self._known, resumed=True))
 
     def restart(self) -> None:
         """Forget everything and go on from the snapshot, as after a crash between two batches."""
-        self.run.restore(self.run.snapshot())
+        snapshot = self.run.snapshot()
+        self.run = start(self.plan, self.engine)
+        self.run.restore(snapshot)
 
     @property
     def W(self) -> int:  # noqa: N802 - the book's name
@@ -89,10 +100,11 @@ class Script:
 
     def expect(self, *expected: str | Row) -> None:
         """The panes since the last look are exactly these, in any order; a pane may be given in part."""
-        wanted = [row for part in expected for row in (read_table(part, None) if isinstance(part, str) else [part])]
+        types = pane_types(self.plan)
+        wanted = [row for part in expected for row in (read_table(part, types) if isinstance(part, str) else [part])]
         fresh, self._seen = self.panes[self._seen :], len(self.panes)
         wrong = mismatches(
-            [pane_facts(self.plan, pane) for pane in fresh], [with_instants(self.plan, row) for row in wanted]
+            [pane_facts(self.plan, pane) for pane in fresh], [wanted_pane(self.plan, row) for row in wanted]
         )
         if wrong:
             raise AssertionError(f"{wrong}\nthe panes were:\n{pane_table(self.plan, fresh)}")
@@ -100,14 +112,14 @@ class Script:
     def expect_late(self, *expected: Row) -> None:
         """The late rows since the last look are exactly these, in any order; a row may be given in part."""
         fresh, self._seen_late = self.late[self._seen_late :], len(self.late)
-        wrong = mismatches([late_facts(late) for late in fresh], [with_instants(self.plan, row) for row in expected])
+        wrong = mismatches([late_facts(late) for late in fresh], [wanted_row(self.plan, row) for row in expected])
         if wrong:
             raise AssertionError(f"{wrong}\nthe late rows were: {[str(late) for late in fresh]}")
 
     def expect_quarantined(self, *expected: Row) -> None:
         """The quarantined rows since the last look are exactly these; a row, and its reason, may be given in part."""
         fresh, self._seen_bad = self.quarantined[self._seen_bad :], len(self.quarantined)
-        wrong = mismatches([quarantined_facts(bad) for bad in fresh], list(expected))
+        wrong = mismatches([quarantined_facts(bad) for bad in fresh], expected)
         if wrong:
             raise AssertionError(f"{wrong}\nthe quarantined rows were: {fresh}")
 
@@ -164,7 +176,7 @@ class Script:
         if now is not None:
             self._clock_set = True
             return parse(now)
-        if getattr(self, "_clock_set", False):
+        if self._clock_set:
             return None
         times = [time for arrival in arrivals for time in self._times(arrival)]
         return max(times, default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.errors import CaseError
@@ -15,13 +15,22 @@ from penstock.plan import Plan
 _GAP = re.compile(r"\s{2,}|\t+|\s*\|\s*")
 
 
-def read_table(text: str, plan: Plan | None) -> list[dict[str, Any]]:
-    """The rows of a text table; values are read by the plan's types, else as JSON where they are JSON."""
+def row_types(plan: Plan) -> dict[str, str]:
+    """The types by which a table of rows is read."""
+    return {column.name: column.type for one in plan.inputs for column in one.source.schema.columns}
+
+
+def pane_types(plan: Plan) -> dict[str, str]:
+    """The types by which a table of panes is read."""
+    return {column.name: column.type for held in (plan.key_schema, plan.result_schema) for column in held.columns}
+
+
+def read_table(text: str, types: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The rows of a text table; values are read by their types, else as JSON where they are JSON."""
     lines = [line.strip().strip("|").strip() for line in text.strip().splitlines() if line.strip()]
     if not lines:
         return []
     header = _GAP.split(lines[0]) if _GAP.search(lines[0]) else lines[0].split()
-    types = {} if plan is None else {c.name: c.type for one in plan.inputs for c in one.source.schema.columns}
     rows = []
     for line in lines[1:]:
         cells = _GAP.split(line) if len(header) > 1 else [line]

@@ -13,6 +13,7 @@ import pytest
 from penstock.errors import CaseError
 from penstock.testing.__main__ import main
 from penstock.testing.cases import find, read
+from penstock.testing.engines import ENGINES
 from penstock.testing.player import pipeline, play
 
 ROW = {"key": "a", "value": 1, "at": "12:00:10"}
@@ -239,7 +240,7 @@ def test_an_engine_that_is_not_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(written(tmp_path, GOOD))
-    monkeypatch.setitem(sys.modules, "penstock.engine.run", None)
+    monkeypatch.setitem(ENGINES, "columnar", ("penstock.nowhere", "Run"))
     assert main(["play", path, "--engine", "both"]) == 2
     assert "the engine columnar is not there" in capsys.readouterr().err
     assert main(["play", path]) == 0

@@ -20,28 +20,28 @@ NAMES = sorted(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_is_documented(name):
-    api = (DOCS / "api.md").read_text()
+    api = (DOCS / "api.md").read_text("utf-8")
     assert re.search(rf"`(ps\.)?{name}\b", api), f"docs/api.md does not speak of {name}"
 
 
 def test_every_page_speaks_only_of_public_names_that_exist():
     for page in DOCS.glob("*.md"):
-        for name in set(re.findall(r"\bps\.([a-zA-Z_]+)", page.read_text())):
+        for name in set(re.findall(r"\bps\.([a-zA-Z_]+)", page.read_text("utf-8"))):
             assert hasattr(ps, name), f"{page.name} speaks of ps.{name}"
 
 
 @pytest.mark.parametrize("page", ["semantics.md", "triggers.md", "limits.md"])
 def test_every_rule_names_a_file_and_a_test_that_exist(page):
     root = DOCS.parent
-    text = (DOCS / page).read_text()
+    text = (DOCS / page).read_text("utf-8")
     for path in set(re.findall(r"penstock/[\w/]+\.py", text)):
         assert (root / path).exists(), f"{page} names {path}"
     for path, test in set(re.findall(r"(tests/[\w/]+\.py)::(test_\w+)", text)):
-        assert f"def {test}(" in (root / path).read_text(), f"{page} names {path}::{test}"
+        assert f"def {test}(" in (root / path).read_text("utf-8"), f"{page} names {path}::{test}"
 
 
 def test_the_examples_of_the_api_page_run():
-    text = (DOCS / "api.md").read_text()
+    text = (DOCS / "api.md").read_text("utf-8")
     for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(block, "docs/api.md", "exec"), {"ps": ps})
 
