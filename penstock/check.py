@@ -203,5 +203,3 @@ def _warnings(plan: Plan) -> list[str]:
     if any(isinstance(part, AtExpiry) for part in plan.trigger.walk()) and plan.lateness == 0:
         said.append("at_expiry without lateness is the same as at_watermark")
     return said
-
-

@@ -54,9 +54,8 @@ def microseconds(duration: Duration, what: str = "duration") -> int:
         part = _PART.match(text, at)
         if part is None:
             raise _unreadable(duration, what)
-        total += round(float(part[1]) * _unit(part[2], duration, what)) if "." in part[1] else (
-            int(part[1]) * _unit(part[2], duration, what)
-        )
+        unit = _unit(part[2], duration, what)
+        total += round(float(part[1]) * unit) if "." in part[1] else int(part[1]) * unit
         at = part.end()
     if not text:
         raise _unreadable(duration, what)

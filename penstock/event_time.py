@@ -27,12 +27,12 @@ class Watermark:
 
     def waits(self) -> str:
         """The part of the explanation that is the same for every rule."""
-        silent = "waits for a silent partition for ever" if self.idle is None else (
-            f"a partition silent for {words(self.idle)} steps aside"
-        )
-        skew = "any event from the future is believed" if self.max_skew is None else (
-            f"an event more than {words(self.max_skew)} ahead of the processing clock is quarantined"
-        )
+        silent = "waits for a silent partition for ever"
+        if self.idle is not None:
+            silent = f"a partition silent for {words(self.idle)} steps aside"
+        skew = "any event from the future is believed"
+        if self.max_skew is not None:
+            skew = f"an event more than {words(self.max_skew)} ahead of the processing clock is quarantined"
         return f"{silent}; when all are silent the watermark {self.when_idle}s; {skew}"
 
 

@@ -46,8 +46,9 @@ def _combined(plan: Plan) -> str:
     if isinstance(plan.window, Custom) and plan.window.merging:
         return "one row per key and assigned window; events of expired windows travel as rows"
     if isinstance(plan.window, Sliding) and plan.window.size != plan.window.slide:
-        shared = "windows are put together from slices" if plan.fires_once else "slices are added to each of their windows"
-        return f"one row per key and slice; {shared} in the shard"
+        if plan.fires_once:
+            return "one row per key and slice; windows are put together from slices in the shard"
+        return "one row per key and slice; slices are added to each of their windows in the shard"
     return "one row per key and window"
 
 

@@ -20,8 +20,9 @@ def refuse_bad(plan: Plan, seen: dict[str, list[int]], arrivals: Sequence[Arriva
         read, rejected = seen.get(one.source.name, (0, 0))
         if one.source.max_bad is not None and one.source.max_bad.exceeded(rejected, read):
             reasons = [row.reason for row in bad if row.source == one.source.name]
+            last = reasons[-1] if reasons else "not of this batch"
             raise TooManyBadRows(
                 f"{rejected} of {read} rows of {one.source.name} were quarantined",
-                f"max_bad allows {one.source.max_bad}; the last reason was: {reasons[-1] if reasons else 'not of this batch'}",
+                f"max_bad allows {one.source.max_bad}; the last reason was: {last}",
                 "mend the producer, or raise max_bad on the source",
             )

@@ -101,7 +101,7 @@ class Plan:
     @property
     def fires_once(self) -> bool:
         """Whether each window shows one pane at most, when it expires."""
-        return self.lateness == 0 and _plain(self.trigger) or self.trigger.only_at_expiry
+        return (self.lateness == 0 and _plain(self.trigger)) or self.trigger.only_at_expiry
 
     @property
     def shown_mode(self) -> Mode:

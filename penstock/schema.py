@@ -78,7 +78,7 @@ def schema(ddl: str | Schema) -> Schema:
                 "a schema is a list of columns, each a name and a type",
                 'write it as in "team string, points long, at timestamp"',
             )
-        columns.append(Column(words[0].strip("`\""), canonical_type(words[1])))
+        columns.append(Column(words[0].strip('`"'), _storable(canonical_type(words[1]))))
     return checked(tuple(columns))
 
 
@@ -106,7 +106,7 @@ def canonical_type(text: str) -> str:
     word = re.sub(r"\s+", " ", text.strip().lower())
     word = _ALIASES.get(word, word)
     decimal = _DECIMAL.fullmatch(word)
-    if decimal and 0 <= int(decimal[2]) <= int(decimal[1]) <= 38 and int(decimal[1]):
+    if decimal and 1 <= int(decimal[1]) <= 38:
         return f"decimal({int(decimal[1])},{int(decimal[2])})"
     if word in SIMPLE:
         return word
@@ -121,6 +121,17 @@ def canonical_type(text: str) -> str:
         "types are written as in SQL",
         did_you_mean(word, (*SIMPLE, *_ALIASES, "decimal(10,2)")),
     )
+
+
+def _storable(kind: str) -> str:
+    decimal = _DECIMAL.fullmatch(kind)
+    if decimal and not 0 <= int(decimal[2]) <= int(decimal[1]):
+        raise PlanError(
+            f"there is no type {kind}",
+            "the scale of a decimal, the digits after its point, is from 0 to its precision",
+            "write decimal(10,2)",
+        )
+    return kind
 
 
 def _split(ddl: str) -> list[str]:

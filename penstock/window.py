@@ -232,7 +232,9 @@ def calendar(unit: Unit, *, zone: str = "UTC") -> Calendar:
         raise PlanError(
             f"there is no time zone {zone!r}",
             "zones are named as in the IANA time zone database",
-            did_you_mean(zone, available_timezones()) if isinstance(zone, str) and len(zone) > 2 else 'write zone="Europe/Berlin"',
+            did_you_mean(zone, available_timezones())
+            if isinstance(zone, str) and len(zone) > 2
+            else 'write zone="Europe/Berlin"',
         )
     return Calendar(unit, zone)
 

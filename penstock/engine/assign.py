@@ -1,4 +1,4 @@
-"""Where in event time, in columns: the windows of a batch's event times, or the slices that windows are put together from."""
+"""Where in event time, in columns: the windows of a batch's event times, or the slices that windows are made of."""
 
 from __future__ import annotations
 
@@ -9,18 +9,25 @@ import numpy as np
 from penstock.duration import DAY
 from penstock.engine.compiled import Compiled
 from penstock.engine.saturate import plus
-from penstock.instant import MAX_TIME, MIN_TIME
+from penstock.instant import EARLIEST, LATEST, MAX_TIME, MIN_TIME
 from penstock.window import Calendar, Custom, EventPair, Global, Session, Sliding
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """For each placement of a row: the row, and the window or slice; `alone` says that rows and placements are one."""
+    """For each placement of a row: the row, and the window or slice; `alone` says that rows and placements are one.
+
+    Where `end` is None, the start alone says which window or slice it is: `end_of` has the rest.
+    """
 
     rows: np.ndarray
     start: np.ndarray
-    end: np.ndarray
+    end: np.ndarray | None = None
     alone: bool = True
+
+    def take(self, rows: np.ndarray) -> Assigned:
+        """The placements of some rows, where each row has one."""
+        return Assigned(self.rows, self.start[rows], None if self.end is None else self.end[rows])
 
 
 def assign(compiled: Compiled, times: np.ndarray) -> Assigned:
@@ -28,17 +35,14 @@ def assign(compiled: Compiled, times: np.ndarray) -> Assigned:
     rule = compiled.plan.window
     rows = np.empty(0, dtype=np.int64)
     match rule:
-        case Sliding(size, slide, offset) if size == slide:
-            start = (times - offset) // size * size + offset
-            return Assigned(rows, start, start + size)
         case Sliding():
-            return Assigned(rows, *slices(rule, times))
+            return Assigned(rows, slices(rule, times))
         case Session(gap):
             return Assigned(rows, times, plus(times, gap))
         case EventPair():
-            return Assigned(rows, times, times)
+            return Assigned(rows, times)
         case Global():
-            return Assigned(rows, np.full(len(times), MIN_TIME), np.full(len(times), MAX_TIME))
+            return Assigned(rows, np.broadcast_to(MIN_TIME, len(times)), np.broadcast_to(MAX_TIME, len(times)))
         case Calendar():
             return Assigned(rows, *_calendar(rule, times))
         case Custom():
@@ -46,41 +50,80 @@ def assign(compiled: Compiled, times: np.ndarray) -> Assigned:
     raise TypeError(f"{rule!r} is no window of ours")
 
 
-def slices(rule: Sliding, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The slice of each event time: the edges are the starts and the ends of windows."""
-    base = (times - rule.offset) // rule.slide * rule.slide + rule.offset
+def slices(rule: Sliding, times: np.ndarray) -> np.ndarray:
+    """The start of each event time's slice: the edges are the starts and the ends of windows."""
+    base = _floor(times, rule.slide, rule.offset)
+    rest = rule.size % rule.slide
+    return np.where(times - base >= rest, base + rest, base) if rest else base
+
+
+def end_of(compiled: Compiled, start: np.ndarray) -> np.ndarray:
+    """The ends of windows or slices that are known by their starts."""
+    rule = compiled.plan.window
+    if not isinstance(rule, Sliding):
+        return start
     rest = rule.size % rule.slide
     if rest == 0:
-        return base, base + rule.slide
-    late = times - base >= rest
-    return np.where(late, base + rest, base), np.where(late, base + rule.slide, base + rest)
+        return start + rule.slide
+    base = _floor(start, rule.slide, rule.offset)
+    return np.where(start > base, base + rule.slide, base + rest)
 
 
 def last_end(compiled: Compiled, times: np.ndarray, assigned: Assigned) -> np.ndarray:
     """The end of the last window that each event time is in, for windows that assign one slice a row."""
     rule = compiled.plan.window
     if isinstance(rule, Sliding):
-        return (times - rule.offset) // rule.slide * rule.slide + rule.offset + rule.size
-    return assigned.end
+        return _floor(times, rule.slide, rule.offset) + rule.size
+    return end_of(compiled, assigned.start) if assigned.end is None else assigned.end
 
 
-def windows_of(rule: Sliding, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each slice, the windows that cover it: the slice's row and the window's start, oldest window first."""
-    newest = (start - rule.offset) // rule.slide * rule.slide + rule.offset
-    copies = (newest - (end - rule.size)) // rule.slide + 1
+def _floor(times: np.ndarray, step: int, offset: int) -> np.ndarray:
+    """The last multiple of a step (and an offset) up to each instant; one value where all have the same."""
+    if len(times):
+        low, high = ((int(edge) - offset) // step * step + offset for edge in (times.min(), times.max()))
+        if low == high:
+            return np.broadcast_to(np.int64(low), len(times))
+    floor = times - offset if offset else times // step
+    if offset:
+        floor //= step
+    floor *= step
+    floor += offset
+    return floor
+
+
+def windows_of(
+    rule: Sliding, start: np.ndarray, end: np.ndarray, after: int = MIN_TIME, upto: int = MAX_TIME
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each slice, the windows that cover it and start after one instant and up to another, oldest first.
+
+    Gives the slice's row and the window's start.
+    """
+    oldest, copies = covering(rule, start, end, after, upto)
     rows = np.repeat(np.arange(len(start)), copies)
-    first = np.repeat(np.cumsum(copies) - copies, copies)
-    back = np.repeat(copies, copies) - 1 - (np.arange(len(rows)) - first)
-    return rows, newest[rows] - back * rule.slide
+    step = np.arange(len(rows)) - np.repeat(np.cumsum(copies) - copies, copies)
+    return rows, oldest[rows] + step * rule.slide
+
+
+def covering(
+    rule: Sliding, start: np.ndarray, end: np.ndarray, after: int = MIN_TIME, upto: int = MAX_TIME
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each slice, the start of the oldest such window, and how many there are."""
+    newest = (start - rule.offset) // rule.slide * rule.slide + rule.offset
+    oldest = newest - (newest - (end - rule.size)) // rule.slide * rule.slide
+    if upto < LATEST:
+        newest = np.minimum(newest, (upto - rule.offset) // rule.slide * rule.slide + rule.offset)
+    if after > EARLIEST:
+        oldest = np.maximum(oldest, ((after - rule.offset) // rule.slide + 1) * rule.slide + rule.offset)
+    return oldest, np.maximum((newest - oldest) // rule.slide + 1, 0)
 
 
 def _calendar(rule: Calendar, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """One look at the calendar for each different day, then all rows by their place between the edges."""
     edges: set[int] = set()
+    low, high = int(times.min()), int(times.max())
     for day in np.unique(times // DAY).tolist():
         for instant in (day * DAY, (day + 1) * DAY - 1):
-            at = instant
-            edges.update(rule.assign(min(max(at, int(times.min())), int(times.max())))[0])
+            edges.update(rule.assign(min(max(instant, low), high))[0])
     bounds = np.array(sorted(edges), dtype=np.int64)
     place = np.searchsorted(bounds, times, side="right")
     return bounds[place - 1], bounds[place]

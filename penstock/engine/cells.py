@@ -10,14 +10,18 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.accumulator import Accumulator, Columns
-from penstock.engine.keys import Keys, side_by_side
+from penstock.engine.keys import Keys
 
 Held = tuple[Columns, ...]
+CELL_NUMBERS = ("hash", "start", "end", "records", "newest", "since")
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Keys with their hash, windows, how many records each holds, the newest of them, and the accumulators."""
+    """Keys with their hash, windows, how many records each holds, and the accumulators.
+
+    `newest` is the event time of the newest record, `since` the W under which the first one came.
+    """
 
     keys: Keys
     hash: np.ndarray
@@ -25,6 +29,7 @@ class Cells:
     end: np.ndarray
     records: np.ndarray
     newest: np.ndarray
+    since: np.ndarray
     held: Held
 
     def __len__(self) -> int:
@@ -34,7 +39,7 @@ class Cells:
         """These rows, in this order; a mask keeps where it is true."""
         return Cells(
             take_arrays(self.keys, rows), self.hash[rows], self.start[rows], self.end[rows], self.records[rows],
-            self.newest[rows], take_held(self.held, rows),
+            self.newest[rows], self.since[rows], take_held(self.held, rows),
         )  # fmt: skip
 
 
@@ -42,7 +47,7 @@ def empty_cells(key_types: Sequence[pa.DataType], accumulators: Sequence[Accumul
     """No cells at all."""
     none = np.empty(0, dtype=np.int64)
     keys = tuple(pa.array([], kind) for kind in key_types)
-    return Cells(keys, none.astype(np.uint64), none, none, none, none, tuple(a.zero(0) for a in accumulators))
+    return Cells(keys, none.astype(np.uint64), none, none, none, none, none, tuple(a.zero(0) for a in accumulators))
 
 
 def concat_cells(parts: Sequence[Cells]) -> Cells:
@@ -50,23 +55,10 @@ def concat_cells(parts: Sequence[Cells]) -> Cells:
     if len(parts) == 1:
         return parts[0]
     return Cells(
-        concat_arrays([part.keys for part in parts]),
-        *(np.concatenate([getattr(part, name) for part in parts])
-          for name in ("hash", "start", "end", "records", "newest")),
-        concat_held([part.held for part in parts]),
-    )  # fmt: skip
-
-
-def combine_cells(cells: Cells, accumulators: Sequence[Accumulator]) -> Cells:
-    """One cell for each (key, window), in the order in which each came first."""
-    columns = [*cells.keys]
-    for bound in (cells.start, cells.end):
-        if len(bound) and bound.min() != bound.max():
-            columns.append(pa.array(bound))
-    order, starts = side_by_side(columns or [pa.array(cells.start)])
-    if len(starts) == len(cells):
-        return cells
-    return fold_cells(cells.take(order), starts, accumulators)
+        keys=concat_arrays([part.keys for part in parts]),
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in CELL_NUMBERS},
+        held=concat_held([part.held for part in parts]),
+    )
 
 
 def fold_cells(cells: Cells, starts: np.ndarray, accumulators: Sequence[Accumulator]) -> Cells:
@@ -74,6 +66,7 @@ def fold_cells(cells: Cells, starts: np.ndarray, accumulators: Sequence[Accumula
     return Cells(
         take_arrays(cells.keys, starts), cells.hash[starts], cells.start[starts], cells.end[starts],
         _reduce(np.add, cells.records, starts), _reduce(np.maximum, cells.newest, starts),
+        _reduce(np.minimum, cells.since, starts),
         group_held(cells.held, starts, accumulators),
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,41 +12,47 @@ import pyarrow.compute as pc
 
 from penstock.aggregate import Aggregate
 from penstock.engine.accumulator import Grouped
-from penstock.engine.cells import Cells, Held, concat_cells
+from penstock.engine.assign import end_of
+from penstock.engine.cells import Cells, Held, take_column
 from penstock.engine.compiled import Compiled
 from penstock.engine.expression import evaluate
 from penstock.engine.keys import Keys, canonical, hashes, side_by_side
 from penstock.engine.native import Native
 from penstock.window import Global
 
-MANY_PIECES = 16
-
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows that reached the window, with their event time and the place they came from."""
+    """Rows that reached the window, with their event time and the place they came from.
+
+    `place` is the partition of all, or a column with that of each; `at` are the rows' places in `offsets`, or None
+    where they are the same.
+    """
 
     batch: pa.RecordBatch
     times: np.ndarray
-    offsets: np.ndarray
-    partitions: pa.Array
+    place: str | pa.Array
+    all_offsets: np.ndarray
+    at: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.times)
 
+    @property
+    def offsets(self) -> np.ndarray:
+        """The offset of each row in its partition."""
+        return self.all_offsets if self.at is None else self.all_offsets[self.at]
+
+    @property
+    def partitions(self) -> pa.Array:
+        """The partition of each row."""
+        return pa.repeat(pa.scalar(self.place), len(self)) if isinstance(self.place, str) else self.place
+
     def take(self, rows: np.ndarray) -> Rows:
         """These rows, by place or by mask."""
-        taken = pa.array(rows)
-        pick = (lambda column: column.filter(taken)) if rows.dtype == bool else (lambda column: column.take(taken))
-        return Rows(pick(self.batch), self.times[rows], self.offsets[rows], pick(self.partitions))
-
-    def slice(self, start: int, length: int) -> Rows:
-        """A stretch of rows, without copying."""
-        end = start + length
-        return Rows(
-            self.batch.slice(start, length), self.times[start:end], self.offsets[start:end],
-            self.partitions.slice(start, length),
-        )  # fmt: skip
+        place = self.place if isinstance(self.place, str) else take_column(self.place, rows)
+        at = np.arange(len(self)) if self.at is None else self.at
+        return Rows(take_column(self.batch, rows), self.times[rows], place, self.all_offsets, at[rows])
 
 
 def concat_rows(parts: Sequence[Rows]) -> Rows:
@@ -57,8 +64,8 @@ def concat_rows(parts: Sequence[Rows]) -> Rows:
     return Rows(
         batches[0] if batches else parts[0].batch,
         np.concatenate([part.times for part in parts]),
-        np.concatenate([part.offsets for part in parts]),
         pa.concat_arrays([part.partitions for part in parts]),
+        np.concatenate([part.offsets for part in parts]),
     )
 
 
@@ -67,50 +74,25 @@ def keys_of(compiled: Compiled, rows: Rows) -> Keys:
     return tuple(canonical(rows.batch.column(name)) for name in compiled.plan.keys)
 
 
-def combine_rows(compiled: Compiled, rows: Rows, start: np.ndarray, end: np.ndarray) -> Cells:
-    """The cells of rows that each lie in one window."""
-    pieces = _pieces(start, end)
-    if pieces is None:
-        return _combined(compiled, rows, start, end)
-    return concat_cells(
-        [_combined(compiled, rows.slice(i, j - i), start[i:j], end[i:j]) for i, j in pieces]
-    )
-
-
 def group_rows(compiled: Compiled, rows: Rows, order: np.ndarray, starts: np.ndarray) -> Held:
     """The accumulators of rows that are grouped by an order and the first row of each group."""
-    inputs = [_values(compiled, aggregate, rows) for _, aggregate in compiled.plan.aggregates]
     taken = pa.array(order)
-    times, partitions, offsets = rows.times[order], rows.partitions.take(taken), rows.offsets[order]
+    # Numbers do not ask when and where they came from.
+    nothing = (rows.times[:0], pa.array([], pa.string()), rows.offsets[:0])
+    place = nothing if compiled.numeric else (rows.times[order], rows.partitions.take(taken), rows.offsets[order])
     held = []
-    for (_, aggregate), accumulator, values in zip(
-        compiled.plan.aggregates, compiled.accumulators, inputs, strict=True
-    ):
+    for (_, aggregate), accumulator in zip(compiled.plan.aggregates, compiled.accumulators, strict=True):
         by = None if aggregate.by is None else rows.batch.column(aggregate.by).take(taken)
-        grouped = Grouped(starts, values.take(taken), by, times, partitions, offsets)
-        held.append(accumulator.partial(grouped))
+        values = _values(compiled, aggregate, rows).take(taken)
+        held.append(accumulator.partial(Grouped(starts, values, by, *place)))
     return tuple(held)
 
 
-def _pieces(start: np.ndarray, end: np.ndarray) -> list[tuple[int, int]] | None:
-    """Stretches of rows in one window, where there are few: Arrow groups by the key alone much faster."""
-    if len(start) < 2:
-        return None
-    edges = np.flatnonzero((start[1:] != start[:-1]) | (end[1:] != end[:-1])) + 1
-    if len(edges) > MANY_PIECES or len(edges) == 0:
-        return None
-    bounds = [0, *edges.tolist(), len(start)]
-    windows = [(int(start[i]), int(end[i])) for i in bounds[:-1]]
-    if len(set(windows)) < len(windows):
-        return None
-    return list(zip(bounds[:-1], bounds[1:], strict=True))
-
-
-def _combined(compiled: Compiled, rows: Rows, start: np.ndarray, end: np.ndarray) -> Cells:
+def combine_rows(compiled: Compiled, rows: Rows, start: np.ndarray, end: np.ndarray | None = None) -> Cells:
+    """The cells of rows that each lie in one window; where `end` is None, its start says which."""
     keys = keys_of(compiled, rows)
-    same_start = len(start) > 0 and bool((start == start[0]).all())
-    same_end = len(end) > 0 and bool((end == end[0]).all())
-    bounds = [pa.array(bound) for bound, same in ((start, same_start), (end, same_end)) if not same]
+    varying = [bound for bound in (start, end) if bound is not None and not _constant(bound)]
+    bounds = [pa.array(bound) for bound in varying]
     groups = [*keys, *bounds] or [pa.array(np.zeros(len(rows), dtype=np.int8))]
     fast = _by_arrow(compiled, rows, groups)
     if fast is None:
@@ -123,17 +105,21 @@ def _combined(compiled: Compiled, rows: Rows, start: np.ndarray, end: np.ndarray
         found, records, held = fast
     n = len(records)
     place = iter(found[len(keys) :])
-    starts_of = np.full(n, start[0]) if same_start else next(place).to_numpy()
-    ends_of = np.full(n, end[0]) if same_end else next(place).to_numpy()
-    newest = np.zeros(n, dtype=np.int64)
-    if isinstance(compiled.plan.window, Global):
-        newest = _newest(groups, rows.times, n)
-    return Cells(found[: len(keys)], hashes(found[: len(keys)], n), starts_of, ends_of, records, newest, held)
+    starts_of = np.full(n, start[0]) if _constant(start) else next(place).to_numpy()
+    if end is None:
+        ends_of = end_of(compiled, starts_of)
+    else:
+        ends_of = np.full(n, end[0]) if _constant(end) else next(place).to_numpy()
+    nothing = np.zeros(n, dtype=np.int64)
+    newest = _newest(groups, rows.times, n) if isinstance(compiled.plan.window, Global) else nothing
+    return Cells(found[: len(keys)], hashes(found[: len(keys)], n), starts_of, ends_of, records, newest, nothing, held)
 
 
 def _by_arrow(compiled: Compiled, rows: Rows, groups: list[pa.Array]) -> tuple[Keys, np.ndarray, Held] | None:
     """Group and aggregate in one pass of Arrow's group-by, where every aggregate is one of its own."""
-    columns, specs, wanted = list(groups), [([], "count_all")], []
+    columns = list(groups)
+    specs: list[tuple[Any, ...]] = [([], "count_all")]
+    wanted: list[tuple[int, bool] | None] = []
     names = [f"g{i}" for i in range(len(groups))]
     for i, ((_, aggregate), accumulator) in enumerate(
         zip(compiled.plan.aggregates, compiled.accumulators, strict=True)
@@ -191,3 +177,8 @@ def _newest(groups: list[pa.Array], times: np.ndarray, n: int) -> np.ndarray:
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def _constant(column: np.ndarray) -> bool:
+    """Whether all values are one; a broadcast value says so by itself."""
+    return len(column) > 0 and (column.strides == (0,) or bool((column == column[0]).all()))

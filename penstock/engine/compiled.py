@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from penstock.arrow import arrow_schema, arrow_type
 from penstock.engine.accumulator import Accumulator
 from penstock.engine.accumulators import accumulator_of
 from penstock.engine.cells import Held
+from penstock.engine.native import Native
 from penstock.engine.saturate import plus
 from penstock.plan import Plan
 from penstock.window import Custom, EventPair, Session
@@ -27,6 +29,11 @@ class Compiled:
     @cached_property
     def accumulators(self) -> tuple[Accumulator, ...]:
         return tuple(accumulator_of(name, one, self.plan.schema) for name, one in self.plan.aggregates)
+
+    @cached_property
+    def numeric(self) -> bool:
+        """Whether every accumulator is made of numbers, in which the order of records leaves no trace."""
+        return all(isinstance(accumulator, Native) for accumulator in self.accumulators)
 
     @cached_property
     def key_types(self) -> tuple[pa.DataType, ...]:
@@ -76,7 +83,7 @@ class Compiled:
             if column.type != kind:
                 column = column.cast(kind)
             if empty.any():
-                blank = 0 if aggregate.kind in ZERO_WHEN_EMPTY else [] if aggregate.kind in LISTS else None
+                blank: Any = 0 if aggregate.kind in ZERO_WHEN_EMPTY else [] if aggregate.kind in LISTS else None
                 filled = pa.array([blank], kind)
                 order = np.where(empty, len(column), np.arange(len(column)))
                 column = pa.concat_arrays([column, filled]).take(pa.array(order))

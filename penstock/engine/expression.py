@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock import instant
-from penstock.duration import DAY
 from penstock.arrow import arrow_type
+from penstock.duration import DAY
 from penstock.inference import Typed, infer
 from penstock.node import Call, Literal, Name, Node, failed
 from penstock.schema import FLOATS, INTEGERS, Schema

@@ -10,7 +10,9 @@ import pyarrow as pa
 from penstock.expression import EvaluationError
 
 
-def failing_rows(batch: pa.RecordBatch, function: Callable[[pa.RecordBatch], Any], at: int = 0) -> list[tuple[int, str]]:
+def failing_rows(
+    batch: pa.RecordBatch, function: Callable[[pa.RecordBatch], Any], at: int = 0
+) -> list[tuple[int, str]]:
     """The rows on which a function throws, each with its reason."""
     try:
         function(batch)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from penstock.batch import Counts
-from penstock.engine.assign import Assigned, assign, last_end, windows_of
+from penstock.engine.assign import Assigned, assign, covering, end_of, last_end, windows_of
 from penstock.engine.cells import Cells, empty_cells
 from penstock.engine.combine import Rows, combine_rows
 from penstock.engine.compiled import Compiled
 from penstock.engine.late import LateRows
-from penstock.engine.rows import Bad, SourceBatch, offsets_of, read_rows
+from penstock.engine.rows import Bad, SourceBatch, read_rows
 from penstock.engine.sessions import bursts
 from penstock.instant import MIN_TIME
 from penstock.window import Custom, Session, Sliding
@@ -53,8 +52,7 @@ def ingest(compiled: Compiled, given: SourceBatch, watermark: int, now: int) -> 
     """Row steps, event time, windows, and one row for each key and window."""
     one = next(one for one in compiled.plan.inputs if one.source.name == given.source)
     read = read_rows(compiled.plan, one, given, now)
-    place = pa.repeat(pa.scalar(f"{given.source}/{given.partition}"), len(read.times))
-    rows = Rows(read.batch, read.times, offsets_of(read, given), place)
+    rows = Rows(read.batch, read.times, f"{given.source}/{given.partition}", given.offsets, read.at)
     cells, suspects, late, missed = _placed(compiled, rows, watermark)
     assert read.stamps is not None
     counts = Counts(
@@ -66,9 +64,7 @@ def ingest(compiled: Compiled, given: SourceBatch, watermark: int, now: int) -> 
     return Ingested(Blob(given.origin, cells, suspects), late, report, read.bad, counts)
 
 
-def _placed(
-    compiled: Compiled, rows: Rows, watermark: int
-) -> tuple[Cells, Rows | None, LateRows | None, int]:
+def _placed(compiled: Compiled, rows: Rows, watermark: int) -> tuple[Cells, Rows | None, LateRows | None, int]:
     """Cells of what is alive, rows for the shard to judge, rows that are late, and placements that were missed."""
     if len(rows) == 0:
         return empty_cells(compiled.key_types, compiled.accumulators), None, None, 0
@@ -77,17 +73,23 @@ def _placed(
         return _with_suspects(compiled, rows, assigned, watermark)
     if not assigned.alone:
         return _several(compiled, rows, assigned, watermark)
-    ends = last_end(compiled, rows.times, assigned)
     late = None
-    if watermark > MIN_TIME and watermark >= int(compiled.expires_at(ends[[ends.argmin()]])[0]):
-        dead = compiled.expires_at(ends) <= watermark
-        late = _late(compiled, rows.take(dead), assigned.start[dead], assigned.end[dead])
-        rows = rows.take(~dead)
-        assigned = Assigned(assigned.rows, assigned.start[~dead], assigned.end[~dead])
+    if watermark > MIN_TIME and _some_expired(compiled, rows.times, assigned, watermark):
+        dead = compiled.expires_at(last_end(compiled, rows.times, assigned)) <= watermark
+        if dead.any():
+            late = _late(compiled, rows.take(dead), assigned.take(dead))
+            rows, assigned = rows.take(~dead), assigned.take(~dead)
     if len(rows) == 0:
         return empty_cells(compiled.key_types, compiled.accumulators), None, late, 0
     cells = combine_rows(compiled, rows, assigned.start, assigned.end)
     return cells, None, late, _missed(compiled, cells, watermark)
+
+
+def _some_expired(compiled: Compiled, times: np.ndarray, assigned: Assigned, watermark: int) -> bool:
+    """Whether the windows of the oldest event may have expired: a look at one row instead of all."""
+    oldest = np.array([int(times.argmin())])
+    ends = last_end(compiled, times[oldest], assigned.take(oldest))
+    return bool(compiled.expires_at(ends)[0] <= watermark)
 
 
 def _missed(compiled: Compiled, cells: Cells, watermark: int) -> int:
@@ -95,12 +97,13 @@ def _missed(compiled: Compiled, cells: Cells, watermark: int) -> int:
     rule = compiled.plan.window
     if not isinstance(rule, Sliding) or rule.size == rule.slide or watermark == MIN_TIME:
         return 0
-    of, start = windows_of(rule, cells.start, cells.end)
-    dead = compiled.expires_at(start + rule.size) <= watermark
-    return int(cells.records[of[dead]].sum())
+    missed = covering(rule, cells.start, cells.end, upto=watermark - compiled.plan.lateness - rule.size)[1]
+    return int((cells.records * missed).sum())
 
 
-def _late(compiled: Compiled, rows: Rows, start: np.ndarray, end: np.ndarray) -> LateRows:
+def _late(compiled: Compiled, rows: Rows, assigned: Assigned) -> LateRows:
+    start = assigned.start
+    end = end_of(compiled, start) if assigned.end is None else assigned.end
     rule = compiled.plan.window
     if isinstance(rule, Sliding) and rule.size != rule.slide:
         of, starts = windows_of(rule, start, end)
@@ -112,6 +115,7 @@ def _several(
     compiled: Compiled, rows: Rows, assigned: Assigned, watermark: int
 ) -> tuple[Cells, Rows | None, LateRows | None, int]:
     """Custom windows: a row may lie in several, each alive or not."""
+    assert assigned.end is not None
     dead = compiled.expires_at(assigned.end) <= watermark
     alive = np.zeros(len(rows), dtype=bool)
     alive[assigned.rows[~dead]] = True
@@ -134,12 +138,10 @@ def _with_suspects(
     """Windows that merge or are made by the data: an event behind W travels as a row, for the shard to judge."""
     if isinstance(compiled.plan.window, Custom):
         return empty_cells(compiled.key_types, compiled.accumulators), rows, None, 0
-    dead = compiled.expires_at(assigned.end) <= watermark
     suspects = None
-    if dead.any():
-        suspects = rows.take(dead)
-        rows = rows.take(~dead)
-        assigned = Assigned(assigned.rows, assigned.start[~dead], assigned.end[~dead])
+    if _some_expired(compiled, rows.times, assigned, watermark):
+        dead = compiled.expires_at(last_end(compiled, rows.times, assigned)) <= watermark
+        suspects, rows, assigned = rows.take(dead), rows.take(~dead), assigned.take(~dead)
     if len(rows) == 0:
         return empty_cells(compiled.key_types, compiled.accumulators), suspects, None, 0
     if isinstance(compiled.plan.window, Session):

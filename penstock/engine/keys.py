@@ -118,7 +118,11 @@ def _texts(column: pa.Array, seeds: np.ndarray) -> np.ndarray:
     blocks = lengths // 8
     deepest = int(blocks.max(initial=0))
     for block in range(deepest):
-        rows = np.flatnonzero(blocks > block) if block else np.flatnonzero(blocks)
+        longer = blocks > block
+        if longer.all():
+            h = _block(h, _gather(data, starts + 8 * block))
+            continue
+        rows = np.flatnonzero(longer)
         h[rows] = _block(h[rows], _gather(data, starts[rows] + 8 * block))
     tails = np.flatnonzero(lengths % 8)
     if len(tails):

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.cells import Cells, Held, empty_cells
+from penstock.engine.cells import CELL_NUMBERS, Cells, Held, empty_cells
 from penstock.engine.compiled import Compiled
-from penstock.engine.slices import Run, Slices
+from penstock.engine.slices import Slices
 from penstock.engine.step import Memory
 from penstock.engine.table import NUMBERS, Windows, Withdrawn, no_windows
 from penstock.errors import DataError
 
 FORMAT = 1
 _MAGIC = b"PSTK"
-_CELLS = ("hash", "start", "end", "records", "newest")
 _GONE = ("owner", "start", "end", "index", "timing", "event_time")
 
 
@@ -36,7 +35,7 @@ def written_memory(compiled: Compiled, memory: Memory) -> bytes:
         "events": _cells(memory.events),
     }  # fmt: skip
     for i, run in enumerate(memory.slices.runs):
-        parts[f"run{i}"] = _cells(run.cells, since=run.since)
+        parts[f"run{i}"] = _cells(run)
     bodies = {name: _ipc(table) for name, table in parts.items()}
     head = {"format": FORMAT, "watermark": memory.slices.watermark, "runs": len(memory.slices.runs),
             "parts": [[name, len(body)] for name, body in bodies.items()]}  # fmt: skip
@@ -53,18 +52,19 @@ def read_memory(compiled: Compiled, data: bytes) -> Memory:
         at += length
     model = no_windows(compiled)
     windows, gone = tables["windows"], tables["withdrawn"]
-    withdrawn = Withdrawn(
-        *(_numbers(gone, name) for name in _GONE), _columns(gone, "values", model.withdrawn.values),
-    )  # fmt: skip
     held = Windows(
-        _columns(windows, "keys", model.keys), *(_numbers(windows, name) for name in NUMBERS),
-        _columns(windows, "trigger", model.trigger), _nested(windows, "held", model.held),
-        _nested(windows, "shown", model.shown), _columns(windows, "last", model.last), withdrawn,
-    )  # fmt: skip
-    runs = tuple(
-        Run(_read_cells(compiled, tables[f"run{i}"]), _numbers(tables[f"run{i}"], "since"))
-        for i in range(head["runs"])
+        keys=_columns(windows, "keys", model.keys),
+        **{name: _numbers(windows, name) for name in NUMBERS},
+        trigger=_columns(windows, "trigger", model.trigger),
+        held=_nested(windows, "held", model.held),
+        shown=_nested(windows, "shown", model.shown),
+        last=_columns(windows, "last", model.last),
+        withdrawn=Withdrawn(
+            **{name: _numbers(gone, name) for name in _GONE},
+            values=_columns(gone, "values", model.withdrawn.values),
+        ),
     )
+    runs = tuple(_read_cells(compiled, tables[f"run{i}"]) for i in range(head["runs"]))
     return Memory(held, Slices(runs, head["watermark"]), _read_cells(compiled, tables["events"]))
 
 
@@ -99,16 +99,17 @@ def _table(**columns: Any) -> pa.Table:
     return pa.table({name: pa.array(column) for name, column in flat.items()})
 
 
-def _cells(cells: Cells, **more: np.ndarray) -> pa.Table:
-    return _table(keys=cells.keys, held=cells.held, **{name: getattr(cells, name) for name in _CELLS}, **more)
+def _cells(cells: Cells) -> pa.Table:
+    return _table(keys=cells.keys, held=cells.held, **{name: getattr(cells, name) for name in CELL_NUMBERS})
 
 
 def _read_cells(compiled: Compiled, table: pa.Table) -> Cells:
     model = empty_cells(compiled.key_types, compiled.accumulators)
     return Cells(
-        _columns(table, "keys", model.keys), *(_numbers(table, name) for name in _CELLS),
-        _nested(table, "held", model.held),
-    )  # fmt: skip
+        keys=_columns(table, "keys", model.keys),
+        **{name: _numbers(table, name) for name in CELL_NUMBERS},
+        held=_nested(table, "held", model.held),
+    )
 
 
 def _ipc(table: pa.Table) -> bytes:

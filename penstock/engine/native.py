@@ -101,6 +101,18 @@ class Native:
                 return n, mean, _add(apart * apart, rows.starts)
         return n, _add(numbers, rows.starts)
 
+    def regroups(self, held: Columns) -> bool:
+        """Whether Arrow's group-by may combine these accumulators: no variance, and no sum that could leave 64 bits."""
+        if self.aggregate.kind == "sum" and self.integer:
+            return _bounded(held[1])
+        return self.aggregate.kind != "variance"
+
+    def regrouped(self, held: Columns) -> list[tuple[pa.Array, str]]:
+        """The accumulators and how Arrow's group-by combines each."""
+        if self.aggregate.kind in ("min", "max"):
+            return [(pa.array(held[0]), "sum"), (_with_nulls(held[1], held[0] == 0), self.aggregate.kind)]
+        return [(pa.array(column), "sum") for column in held]
+
     def grouped(self, held: Columns, starts: np.ndarray) -> Columns:
         n = _add(held[0], starts)
         match self.aggregate.kind:
@@ -153,7 +165,7 @@ class Native:
 
     def _sum(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Integer sums that stop rather than wrap: in halves where 64 bits might not do."""
-        if len(values) == 0 or max(-int(values.min()), int(values.max())) * len(values) < _SAFE:
+        if _bounded(values):
             return _add(values, starts)
         low, high = _add(values & _LOW, starts), _add(values >> np.int64(32), starts)
         high += low >> np.int64(32)
@@ -174,6 +186,11 @@ def native(name: str, aggregate: Aggregate, schema: Schema) -> Native:
     """The accumulators of a count, a sum, a mean, a variance or a numeric extreme."""
     held = "long" if aggregate.column is None else schema.type_of(aggregate.column, name)
     return Native(name, aggregate, held in INTEGERS, arrow_type(aggregate.result_type(schema, name)))
+
+
+def _bounded(values: np.ndarray) -> bool:
+    """Whether no sum over these values can leave 64 bits."""
+    return len(values) == 0 or max(-int(values.min()), int(values.max())) * len(values) < _SAFE
 
 
 def _add(values: np.ndarray, starts: np.ndarray) -> np.ndarray:

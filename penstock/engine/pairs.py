@@ -5,16 +5,19 @@ Remembered events lie in cells of one instant; a new window is put together from
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.cells import Cells, combine_cells, concat_arrays, concat_cells, fold_cells
+from penstock.engine.cells import Cells, concat_arrays, concat_cells, fold_cells
 from penstock.engine.combine import Rows, combine_rows, keys_of
 from penstock.engine.compiled import Compiled
 from penstock.engine.keys import hashes
 from penstock.engine.late import LateRows
+from penstock.engine.matching import among
+from penstock.engine.regroup import combine_cells
 from penstock.engine.saturate import plus
 from penstock.engine.sessions import key_codes
 from penstock.engine.table import Windows
@@ -28,7 +31,7 @@ class _Axis:
 
     instants: np.ndarray
 
-    def at(self, codes: np.ndarray, times: np.ndarray, side: str = "left") -> np.ndarray:
+    def at(self, codes: np.ndarray, times: np.ndarray, side: Literal["left", "right"] = "left") -> np.ndarray:
         """Where instants lie; on the right side, just after."""
         place = np.searchsorted(self.instants, times, side=side)
         return codes * (len(self.instants) + 1) + place
@@ -42,7 +45,7 @@ def take_pairs(
         return windows, events, None, 0
     rows_hash = np.empty(0, np.uint64) if suspects is None else hashes(keys_of(compiled, suspects), len(suspects))
     hashed = np.concatenate([arrived.hash, rows_hash])
-    near = np.isin(events.hash, hashed)
+    near = among(events.hash, hashed)
     known, others = events.take(near), events.take(~near)
     late = None
     if suspects is not None:
@@ -96,12 +99,10 @@ def _rescued(compiled: Compiled, makers: Cells, suspects: Rows, clock: Clock) ->
     return taken
 
 
-def _contributions(
-    compiled: Compiled, windows: Windows, remembered: Cells, arrived: Cells, clock: Clock
-) -> Cells:
+def _contributions(compiled: Compiled, windows: Windows, remembered: Cells, arrived: Cells, clock: Clock) -> Cells:
     """What each window gets: an old one the arrivals it spans, a new one every remembered event it spans."""
     far = _rule(compiled).distance
-    touched = np.flatnonzero(np.isin(windows.hash, remembered.hash))
+    touched = np.flatnonzero(among(windows.hash, remembered.hash))
     r, e = len(remembered), len(touched)
     old_keys = tuple(column.take(pa.array(touched)) for column in windows.keys)
     codes = key_codes(concat_arrays([remembered.keys, arrived.keys, old_keys]), r + len(arrived) + e)
@@ -141,5 +142,5 @@ def _spanned(
     place = np.repeat(first - offsets, counts) + np.arange(int(counts.sum()))
     taken = cells.take(order[place])
     bounds = (np.repeat(start[filled], counts), np.repeat(end[filled], counts))
-    taken = Cells(taken.keys, taken.hash, *bounds, taken.records, taken.newest, taken.held)
+    taken = replace(taken, start=bounds[0], end=bounds[1])
     return fold_cells(taken, offsets, compiled.accumulators)

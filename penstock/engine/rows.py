@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from penstock.arrow import arrow_schema, conforming_batch, to_arrow
 from penstock.decode import conforming, reason_of
-from penstock.engine.expression import evaluate
+from penstock.engine.cells import take_column
+from penstock.engine.expression import evaluate, evaluator
 from penstock.engine.halving import failing_rows
 from penstock.engine.stamp import Stamps, stamp
 from penstock.expression import EvaluationError, Node
@@ -50,11 +51,14 @@ class Bad:
 
 @dataclass
 class Read:
-    """Rows on their way: their columns, the place of each in the batch it came in, and its event time."""
+    """Rows on their way: their columns, the place of each in the batch it came in, and its event time.
+
+    `at` is None as long as every row is still in its place.
+    """
 
     batch: pa.RecordBatch
-    at: np.ndarray
     times: np.ndarray
+    at: np.ndarray | None = None
     stamps: Stamps | None = None
     bad: list[Bad] = field(default_factory=list)
     filtered: int = 0
@@ -63,23 +67,27 @@ class Read:
 
     def keep(self, rows: np.ndarray) -> None:
         """Only these rows go on."""
-        taken = pa.array(rows)
-        self.batch = self.batch.filter(taken) if rows.dtype == bool else self.batch.take(taken)
-        self.at = self.at[rows]
+        self.at = self.places()[rows]
+        self.batch = take_column(self.batch, rows)
         self.times = self.times[rows] if len(self.times) else self.times
+
+    def places(self) -> np.ndarray:
+        """The place of each row in the batch it came in."""
+        return np.arange(self.batch.num_rows) if self.at is None else self.at
 
     def quarantine(self, rows: list[tuple[int, str]], step: str) -> None:
         """These rows, by place in the present batch, do not go on."""
-        self.bad += [Bad(int(self.at[row]), step, reason) for row, reason in rows]
         if rows:
-            good = np.ones(len(self.at), dtype=bool)
+            places = self.places()
+            self.bad += [Bad(int(places[row]), step, reason) for row, reason in rows]
+            good = np.ones(len(places), dtype=bool)
             good[[row for row, _ in rows]] = False
             self.keep(good)
 
 
 def read_rows(plan: Plan, one: Input, given: SourceBatch, now: int) -> Read:
     """All row steps of an input over a batch of its source."""
-    read = Read(given.rows, np.arange(len(given.offsets)), np.empty(0, np.int64))
+    read = Read(given.rows, np.empty(0, np.int64))
     held = one.source.schema
     for step in one.before:
         held = _step(read, step, held)
@@ -103,7 +111,9 @@ def _step(read: Read, step: RowStep, held: Schema) -> Schema:
             old = {name: read.batch.column(name) for name in held.names} if keep else {}
             arrays = {**old, **dict(zip(names, made, strict=True))}
             output = step.output(held)
-            read.batch = pa.RecordBatch.from_arrays([arrays[name] for name in output.names], schema=arrow_schema(output))
+            read.batch = pa.RecordBatch.from_arrays(
+                [arrays[name] for name in output.names], schema=arrow_schema(output)
+            )
         case Map(function, output):
             _map(read, function, output)
         case MapBatches():
@@ -129,7 +139,7 @@ def _evaluated(read: Read, nodes: list[Node], held: Schema, step: str) -> list[p
     except EvaluationError:
         failing: dict[int, str] = {}
         for node in nodes:
-            for row, reason in failing_rows(read.batch, lambda part, node=node: evaluate(node, part, held)):
+            for row, reason in failing_rows(read.batch, evaluator(node, held)):
                 failing.setdefault(row, reason)
         read.quarantine(sorted(failing.items()), step)
         return [evaluate(node, read.batch, held) for node in nodes]
@@ -173,9 +183,10 @@ def _map_batches(read: Read, step: MapBatches) -> None:
         origin += [i] * part.num_rows
         read.added += max(part.num_rows - 1, 0)
         read.dropped += part.num_rows == 0
-    read.bad += [Bad(int(read.at[row]), "map_batches", reason) for row, reason in bad]
+    places = read.places()
+    read.bad += [Bad(int(places[row]), "map_batches", reason) for row, reason in bad]
     rows = np.array(origin, dtype=np.int64)
-    read.at = read.at[rows]
+    read.at = places[rows]
     read.times = read.times[rows] if len(read.times) else read.times
     whole = pa.Table.from_batches(parts, arrow_schema(step.schema)).combine_chunks().to_batches()
     read.batch = whole[0] if whole else to_arrow([], step.schema)
@@ -196,8 +207,3 @@ def _countable(read: Read, plan: Plan, held: Schema) -> None:
         if unassigned:
             rows = np.flatnonzero(np.isin(read.times, list(unassigned)))
             read.quarantine([(int(row), unassigned[int(read.times[row])]) for row in rows], "window")
-
-
-def offsets_of(read: Read, given: SourceBatch) -> np.ndarray:
-    """The offset in the source of each row that went through."""
-    return given.offsets[read.at]

@@ -25,6 +25,7 @@ from penstock.engine.combine import Rows, combine_rows, group_rows, keys_of
 from penstock.engine.compiled import Compiled
 from penstock.engine.keys import hashes, side_by_side
 from penstock.engine.late import LateRows
+from penstock.engine.matching import among
 from penstock.engine.saturate import plus
 from penstock.engine.table import (
     Windows,
@@ -53,24 +54,32 @@ def bursts_with_rows(compiled: Compiled, rows: Rows, gap: int) -> tuple[Cells, n
     keys = keys_of(compiled, rows)
     order, starts = side_by_side([*keys] or [pa.array(np.zeros(len(rows), dtype=np.int8))])
     times = rows.times[order]
-    first = np.zeros(len(order), dtype=bool)
-    first[starts] = True
-    if (np.diff(times)[~first[1:]] < 0).any():
-        codes = np.cumsum(first) - 1
-        inner = np.lexsort((times, codes))
+    cut = np.zeros(len(order), dtype=bool)
+    cut[starts] = True
+    if (np.diff(times)[~cut[1:]] < 0).any():
+        inner = _by_time(np.cumsum(cut) - 1, times)
         order, times = order[inner], times[inner]
-    cut = first
     cut[1:] |= times[1:] - times[:-1] > gap
     starts = np.flatnonzero(cut)
     ends = np.append(starts[1:], len(times)) - 1
-    found = take_arrays(keys, order[starts])
-    held = group_rows(compiled, rows, order, starts)
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(cut) - 1
+    found = take_arrays(keys, order[starts])
+    if not compiled.numeric:
+        order = np.argsort(number, kind="stable")
     cells = Cells(
-        found, hashes(found, len(starts)), times[starts], plus(times[ends], gap), ends - starts + 1, times[ends], held
-    )
+        found, hashes(found, len(starts)), times[starts], plus(times[ends], gap), ends - starts + 1, times[ends],
+        np.zeros(len(starts), dtype=np.int64), group_rows(compiled, rows, order, starts),
+    )  # fmt: skip
     return cells, number
+
+
+def _by_time(codes: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """The order of rows by key, then time: by one number for both where that fits."""
+    span = int(times.max()) - int(times.min()) + 1
+    if span * (int(codes[-1]) + 1) < MAX_TIME:
+        return np.argsort(codes * span + (times - times.min()))
+    return np.lexsort((times, codes))
 
 
 def merge_sessions(
@@ -83,7 +92,7 @@ def merge_sessions(
     cells = arrived if behind is None else concat_cells([arrived, behind])
     if not len(cells):
         return windows, None, 0
-    touched = np.isin(windows.hash, cells.hash)
+    touched = among(windows.hash, cells.hash)
     fresh = new_windows(compiled, cells, clock.watermark, clock.now)
     several = concat_windows(windows.take(touched), fresh)
     old = int(touched.sum())
@@ -120,7 +129,7 @@ def merge_custom(
     if rows is None or not len(rows):
         return windows, None, 0, 0
     row_keys = keys_of(compiled, rows)
-    touched = np.isin(windows.hash, hashes(row_keys, len(rows)))
+    touched = among(windows.hash, hashes(row_keys, len(rows)))
     live = windows.take(touched)
     codes = key_codes(concat_arrays([live.keys, row_keys]), len(live) + len(rows))
     goes, of, start, end = _mapped(rule, live, codes, rows.times)
@@ -273,4 +282,3 @@ def _mapped(
             bounds.append(target)
     flat = np.array(bounds, dtype=np.int64).reshape(-1, 2)
     return goes, np.array(of, dtype=np.int64), flat[:, 0].copy(), flat[:, 1].copy()
-

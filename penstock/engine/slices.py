@@ -7,16 +7,16 @@ windows they lie in expire.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.assign import windows_of
-from penstock.engine.cells import Cells, combine_cells, concat_cells, fold_cells
+from penstock.engine.assign import covering, windows_of
+from penstock.engine.cells import Cells
 from penstock.engine.compiled import Compiled
-from penstock.engine.keys import side_by_side
 from penstock.engine.panes import pane_table
+from penstock.engine.regroup import combine_cells, fold_runs
 from penstock.engine.table import LATE, ON_TIME
 from penstock.engine.windows import Clock
 from penstock.instant import MIN_TIME
@@ -26,22 +26,10 @@ MANY_RUNS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Cells of slices, and for each the W under which its first record came."""
-
-    cells: Cells
-    since: np.ndarray
-
-    def take(self, rows: np.ndarray) -> Run:
-        """These rows."""
-        return Run(self.cells.take(rows), self.since[rows])
-
-
-@dataclass(frozen=True, slots=True)
 class Slices:
     """All slices that some window still needs, in runs, and the W under which windows last expired."""
 
-    runs: tuple[Run, ...] = ()
+    runs: tuple[Cells, ...] = ()
     watermark: int = MIN_TIME
 
 
@@ -52,8 +40,8 @@ def expire_slices(compiled: Compiled, memory: Slices, clock: Clock) -> tuple[Sli
     before, memory = memory.watermark, Slices(memory.runs, clock.watermark)
     kept, due = [], []
     for run in memory.runs:
-        gone = compiled.expires_at(_last_end(compiled, run.cells)) <= clock.watermark
-        dying = compiled.expires_at(_first_end(compiled, run.cells)) <= clock.watermark
+        gone = compiled.expires_at(_last_end(compiled, run)) <= clock.watermark
+        dying = compiled.expires_at(_first_end(compiled, run)) <= clock.watermark
         if dying.any():
             due.append(run if dying.all() else run.take(dying))
         if not gone.any():
@@ -62,8 +50,8 @@ def expire_slices(compiled: Compiled, memory: Slices, clock: Clock) -> tuple[Sli
             kept.append(run.take(~gone))
     if not due:
         return memory, [], 0
-    windows, since = _windows(compiled, due, clock, before)
-    panes = _panes(compiled, windows, since)
+    windows = _windows(compiled, due, clock, before)
+    panes = _panes(compiled, windows)
     return Slices(tuple(kept), clock.watermark), panes, int(windows.records.sum())
 
 
@@ -72,9 +60,8 @@ def add_slices(compiled: Compiled, memory: Slices, parts: Sequence[Cells], clock
     parts = [part for part in parts if len(part)]
     if not parts:
         return memory, 0
-    runs = memory.runs
-    for cells in parts:
-        runs = (*runs, Run(cells, np.full(len(cells), clock.watermark)))
+    new = (replace(cells, since=np.full(len(cells), clock.watermark)) for cells in parts)
+    runs = (*memory.runs, *new)
     placed = sum(int((cells.records * live_windows(compiled, cells, clock.watermark)).sum()) for cells in parts)
     if len(runs) > MANY_RUNS:
         runs = _compacted(compiled, runs)
@@ -86,56 +73,36 @@ def live_windows(compiled: Compiled, cells: Cells, watermark: int) -> np.ndarray
     rule = compiled.plan.window
     if not isinstance(rule, Sliding) or rule.size == rule.slide:
         return (compiled.expires_at(cells.end) > watermark).astype(np.int64)
-    of, start = windows_of(rule, cells.start, cells.end)
-    live = compiled.expires_at(start + rule.size) > watermark
-    return np.bincount(of[live], minlength=len(cells))
+    return covering(rule, cells.start, cells.end, after=watermark - compiled.plan.lateness - rule.size)[1]
 
 
-def _compacted(compiled: Compiled, runs: tuple[Run, ...]) -> tuple[Run, ...]:
+def _compacted(compiled: Compiled, runs: tuple[Cells, ...]) -> tuple[Cells, ...]:
     """Newer runs of like size become one, so that each cell is merged a few times and not with every batch."""
     merged, rest = [runs[-1]], list(runs[:-1])
-    while rest and len(rest[-1].cells) <= 2 * sum(len(run.cells) for run in merged):
+    while rest and len(rest[-1]) <= 2 * sum(len(run) for run in merged):
         merged.insert(0, rest.pop())
-    cells = concat_cells([run.cells for run in merged])
-    since = np.concatenate([run.since for run in merged])
-    order, starts = side_by_side([*cells.keys, pa.array(cells.start), pa.array(cells.end)])
-    folded = fold_cells(cells.take(order), starts, compiled.accumulators)
-    return (*rest, Run(folded, np.minimum.reduceat(since[order], starts)))
+    return (*rest, fold_runs(merged, compiled.accumulators))
 
 
-def _windows(compiled: Compiled, due: list[Run], clock: Clock, before: int) -> tuple[Cells, np.ndarray]:
-    """The windows that expire now, each put together from its slices, and the W under which each began."""
+def _windows(compiled: Compiled, due: list[Cells], clock: Clock, before: int) -> Cells:
+    """The windows that expire now, each put together from its slices."""
     rule = compiled.plan.window
-    cells = concat_cells([run.cells for run in due])
-    since = np.concatenate([run.since for run in due])
-    if isinstance(rule, Sliding) and rule.size != rule.slide:
-        cells, since = _combined(compiled, cells, since)
-        of, start = windows_of(rule, cells.start, cells.end)
-        expires = compiled.expires_at(start + rule.size)
-        now = (expires <= clock.watermark) & (expires > before)
-        cells = cells.take(of[now])
-        start = start[now]
-        cells = Cells(cells.keys, cells.hash, start, start + rule.size, cells.records, cells.newest, cells.held)
-        since = since[of[now]]
-    return _combined(compiled, cells, since)
+    cells = fold_runs(due, compiled.accumulators)
+    if not isinstance(rule, Sliding) or rule.size == rule.slide:
+        return cells
+    behind = compiled.plan.lateness + rule.size
+    of, start = windows_of(rule, cells.start, cells.end, after=before - behind, upto=clock.watermark - behind)
+    spread = replace(cells.take(of), start=start, end=start + rule.size)
+    return combine_cells(spread, compiled.accumulators)
 
 
-def _combined(compiled: Compiled, cells: Cells, since: np.ndarray) -> tuple[Cells, np.ndarray]:
-    if compiled.plan.lateness == 0:
-        whole = combine_cells(cells, compiled.accumulators)
-        return whole, np.full(len(whole), MIN_TIME)
-    order, starts = side_by_side([*cells.keys, pa.array(cells.start), pa.array(cells.end)])
-    first = np.minimum.reduceat(since[order], starts) if len(starts) else since[:0]
-    return fold_cells(cells.take(order), starts, compiled.accumulators), first
-
-
-def _panes(compiled: Compiled, windows: Cells, since: np.ndarray) -> list[pa.Table]:
+def _panes(compiled: Compiled, windows: Cells) -> list[pa.Table]:
     if not len(windows):
         return []
     n = len(windows)
     when = np.full(n, ON_TIME, dtype=np.int8)
     if compiled.plan.lateness:
-        when = np.where(since >= compiled.complete_at(windows.end), LATE, ON_TIME).astype(np.int8)
+        when = np.where(windows.since >= compiled.complete_at(windows.end), LATE, ON_TIME).astype(np.int8)
     newest = windows.newest if isinstance(compiled.plan.window, Global) else windows.end - 1
     values = compiled.results(windows.held, windows.records)
     shown = (np.zeros(n, dtype=np.int64), when, newest)
@@ -145,7 +112,7 @@ def _panes(compiled: Compiled, windows: Cells, since: np.ndarray) -> list[pa.Tab
 def _last_end(compiled: Compiled, cells: Cells) -> np.ndarray:
     """The end of the last window that each slice lies in."""
     rule = compiled.plan.window
-    if not isinstance(rule, Sliding):
+    if not isinstance(rule, Sliding) or rule.size == rule.slide:
         return cells.end
     return (cells.start - rule.offset) // rule.slide * rule.slide + rule.offset + rule.size
 
@@ -153,7 +120,7 @@ def _last_end(compiled: Compiled, cells: Cells) -> np.ndarray:
 def _first_end(compiled: Compiled, cells: Cells) -> np.ndarray:
     """The end of the first window that each slice lies in."""
     rule = compiled.plan.window
-    if not isinstance(rule, Sliding):
+    if not isinstance(rule, Sliding) or rule.size == rule.slide:
         return cells.end
     newest = (cells.start - rule.offset) // rule.slide * rule.slide + rule.offset
     copies = (newest - (cells.end - rule.size)) // rule.slide

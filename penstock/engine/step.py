@@ -9,13 +9,14 @@ import pyarrow as pa
 
 from penstock.batch import Counts
 from penstock.engine.assign import windows_of
-from penstock.engine.cells import Cells, combine_cells, concat_cells, empty_cells
+from penstock.engine.cells import Cells, concat_cells, empty_cells
 from penstock.engine.combine import concat_rows
 from penstock.engine.compiled import Compiled
 from penstock.engine.ingest import Blob
 from penstock.engine.late import late_table
 from penstock.engine.pairs import forget, take_pairs
 from penstock.engine.panes import no_panes
+from penstock.engine.regroup import combine_cells, fold_runs
 from penstock.engine.sessions import merge_custom, merge_sessions
 from penstock.engine.slices import Slices, add_slices, expire_slices, live_windows
 from penstock.engine.table import Windows, no_windows
@@ -68,7 +69,7 @@ def open_records(compiled: Compiled, memory: Memory) -> int:
     """How many records lie in windows that are still held."""
     held = int(memory.windows.records.sum())
     for run in memory.slices.runs:
-        held += int((run.cells.records * live_windows(compiled, run.cells, memory.slices.watermark)).sum())
+        held += int((run.records * live_windows(compiled, run, memory.slices.watermark)).sum())
     return held
 
 
@@ -77,11 +78,11 @@ def open_windows(compiled: Compiled, memory: Memory) -> int:
     if not memory.slices.runs:
         return len(memory.windows)
     rule = compiled.plan.window
-    cells = concat_cells([run.cells for run in memory.slices.runs])
+    cells = fold_runs(memory.slices.runs, compiled.accumulators)
     if isinstance(rule, Sliding) and rule.size != rule.slide:
-        of, first = windows_of(rule, cells.start, cells.end)
-        live = compiled.expires_at(first + rule.size) > memory.slices.watermark
-        cells = replace(cells.take(of[live]), start=first[live], end=first[live] + rule.size)
+        alive = memory.slices.watermark - compiled.plan.lateness - rule.size
+        of, first = windows_of(rule, cells.start, cells.end, after=alive)
+        cells = replace(cells.take(of), start=first, end=first + rule.size)
     return len(combine_cells(cells, compiled.accumulators))
 
 
@@ -93,9 +94,7 @@ def _by_slices(compiled: Compiled, memory: Memory, blobs: Sequence[Blob], clock:
     return Stepped(replace(memory, slices=slices), _whole(compiled, panes), none, counts)
 
 
-def _taken(
-    compiled: Compiled, memory: Memory, blobs: Sequence[Blob], clock: Clock
-) -> tuple[Memory, pa.Table, Counts]:
+def _taken(compiled: Compiled, memory: Memory, blobs: Sequence[Blob], clock: Clock) -> tuple[Memory, pa.Table, Counts]:
     """Arrivals added and merged, by the kind of window."""
     rule = compiled.plan.window
     cells = _cells(compiled, [blob.cells for blob in blobs if len(blob.cells)])
@@ -121,10 +120,7 @@ def _taken(
 def _cells(compiled: Compiled, parts: list[Cells]) -> Cells:
     if not parts:
         return empty_cells(compiled.key_types, compiled.accumulators)
-    whole = concat_cells(parts)
-    if len(parts) == 1 or isinstance(compiled.plan.window, Session):
-        return whole
-    return combine_cells(whole, compiled.accumulators)
+    return concat_cells(parts) if isinstance(compiled.plan.window, Session) else fold_runs(parts, compiled.accumulators)
 
 
 def _in_windows(compiled: Compiled, cells: Cells, clock: Clock) -> Cells:
@@ -132,12 +128,11 @@ def _in_windows(compiled: Compiled, cells: Cells, clock: Clock) -> Cells:
     rule = compiled.plan.window
     if not isinstance(rule, Sliding) or rule.size == rule.slide or not len(cells):
         return cells
-    of, first = windows_of(rule, cells.start, cells.end)
-    live = compiled.expires_at(first + rule.size) > clock.watermark
-    spread = replace(cells.take(of[live]), start=first[live], end=first[live] + rule.size)
+    alive = clock.watermark - compiled.plan.lateness - rule.size
+    of, first = windows_of(rule, cells.start, cells.end, after=alive)
+    spread = replace(cells.take(of), start=first, end=first + rule.size)
     return combine_cells(spread, compiled.accumulators)
 
 
 def _whole(compiled: Compiled, panes: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(panes) if panes else no_panes(compiled)
-

@@ -1,4 +1,4 @@
-"""The windows that are held: one row for each (key, window), with its accumulators, its trigger and what it has shown."""
+"""The windows that are held: a row for each (key, window), with its accumulators, its trigger and what it has shown."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Withdrawn:
 
     def take(self, rows: np.ndarray) -> Withdrawn:
         """These rows."""
-        numbers = (getattr(self, f.name)[rows] for f in fields(self) if f.name != "values")
-        return Withdrawn(*numbers, take_arrays(self.values, rows))
+        numbers = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "values"}
+        return Withdrawn(**numbers, values=take_arrays(self.values, rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,14 @@ class Windows:
         owners = moved[self.withdrawn.owner]
         kept = self.withdrawn.take(owners >= 0)
         return Windows(
-            take_arrays(self.keys, rows), *(getattr(self, name)[rows] for name in NUMBERS),
-            tuple(column[rows] for column in self.trigger), take_held(self.held, rows), take_held(self.shown, rows),
-            take_arrays(self.last, rows), replace(kept, owner=owners[owners >= 0]),
-        )  # fmt: skip
+            keys=take_arrays(self.keys, rows),
+            **{name: getattr(self, name)[rows] for name in NUMBERS},
+            trigger=tuple(column[rows] for column in self.trigger),
+            held=take_held(self.held, rows),
+            shown=take_held(self.shown, rows),
+            last=take_arrays(self.last, rows),
+            withdrawn=replace(kept, owner=owners[owners >= 0]),
+        )
 
 
 def concat_windows(first: Windows, second: Windows) -> Windows:
@@ -99,19 +103,24 @@ def concat_windows(first: Windows, second: Windows) -> Windows:
     both = (first, second)
     later = replace(second.withdrawn, owner=second.withdrawn.owner + len(first))
     return Windows(
-        concat_arrays([one.keys for one in both]),
-        *(np.concatenate([getattr(one, name) for one in both]) for name in NUMBERS),
-        tuple(np.concatenate(columns) for columns in zip(first.trigger, second.trigger, strict=True)),
-        concat_held([one.held for one in both]), concat_held([one.shown for one in both]),
-        concat_arrays([one.last for one in both]), concat_withdrawn([first.withdrawn, later]),
-    )  # fmt: skip
+        keys=concat_arrays([one.keys for one in both]),
+        **{name: np.concatenate([getattr(one, name) for one in both]) for name in NUMBERS},
+        trigger=tuple(np.concatenate(columns) for columns in zip(first.trigger, second.trigger, strict=True)),
+        held=concat_held([one.held for one in both]),
+        shown=concat_held([one.shown for one in both]),
+        last=concat_arrays([one.last for one in both]),
+        withdrawn=concat_withdrawn([first.withdrawn, later]),
+    )
 
 
 def concat_withdrawn(parts: Sequence[Withdrawn]) -> Withdrawn:
     """Withdrawals of several, their owners numbered alike."""
-    numbers = (np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Withdrawn)
-               if f.name != "values")  # fmt: skip
-    return Withdrawn(*numbers, concat_arrays([part.values for part in parts]))
+    numbers = {
+        f.name: np.concatenate([getattr(part, f.name) for part in parts])
+        for f in fields(Withdrawn)
+        if f.name != "values"
+    }
+    return Withdrawn(**numbers, values=concat_arrays([part.values for part in parts]))
 
 
 def no_withdrawals(compiled: Compiled) -> Withdrawn:

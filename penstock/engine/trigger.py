@@ -118,9 +118,7 @@ class _Tree:
                 return one & two
             case Then(first, second):
                 beyond = self.state[self.slots[number]] > 0
-                return np.where(
-                    beyond, self.ready(second, number + 1 + _size(first)), self.ready(first, number + 1)
-                )
+                return np.where(beyond, self.ready(second, number + 1 + _size(first)), self.ready(first, number + 1))
             case Repeat(again):
                 return self.ready(again, number + 1)
         return np.zeros(len(new), dtype=bool)

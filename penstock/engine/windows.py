@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.engine.cells import (
     Cells,
-    concat_arrays,
     pair_held,
     put_column,
     put_held,
@@ -20,7 +18,7 @@ from penstock.engine.cells import (
 )
 from penstock.engine.compiled import Compiled
 from penstock.engine.expression import evaluate
-from penstock.engine.keys import equal, side_by_side
+from penstock.engine.matching import match
 from penstock.engine.panes import pane_table
 from penstock.engine.table import EARLY, LATE, ON_TIME, Windows, concat_windows, new_windows
 from penstock.engine.trigger import Sight, fired, ready
@@ -49,6 +47,7 @@ def expire(compiled: Compiled, windows: Windows, clock: Clock) -> tuple[Windows,
     leaving = windows.take(gone)
     sight = look(compiled, leaving, clock)
     due = (leaving.unshown > 0) | ready(compiled.plan.trigger, leaving.trigger, sight)
+    due[leaving.withdrawn.owner] = True
     panes, _ = show(compiled, leaving.take(due), clock, final=True)
     return windows.take(~gone), panes, int(leaving.records.sum())
 
@@ -78,23 +77,35 @@ def put(compiled: Compiled, windows: Windows, cells: Cells, clock: Clock) -> Win
 
 def evaluate_all(compiled: Compiled, windows: Windows, clock: Clock) -> tuple[Windows, list[pa.Table]]:
     """Look at each window once; it shows one pane at most."""
-    if not len(windows):
+    # No trigger is ready over a window that has nothing new and no on-time pane to show.
+    near = np.flatnonzero((windows.unshown > 0) | on_time_due(compiled, windows, clock))
+    if not len(near):
         return windows, []
-    sight = look(compiled, windows, clock)
-    fire = ready(compiled.plan.trigger, windows.trigger, sight)
+    seen = windows if len(near) == len(windows) else windows.take(near)
+    sight = look(compiled, seen, clock)
+    fire = ready(compiled.plan.trigger, seen.trigger, sight)
     if not fire.any():
         return windows, []
-    windows = replace(windows, trigger=fired(compiled.plan.trigger, windows.trigger, sight, fire))
-    rows = np.flatnonzero(fire)
-    showing = windows if len(rows) == len(windows) else windows.take(rows)
+    state = fired(compiled.plan.trigger, seen.trigger, sight, fire)
+    windows = replace(
+        windows, trigger=tuple(put_column(old, near, new) for old, new in zip(windows.trigger, state, strict=True))
+    )
+    showing = seen if fire.all() else seen.take(fire)
     panes, values = show(compiled, showing, clock, final=False)
-    return _after(compiled, windows, rows, showing, values, clock), panes
+    return _after(compiled, windows, near[fire], showing, values, clock), panes
+
+
+def on_time_due(compiled: Compiled, windows: Windows, clock: Clock) -> np.ndarray:
+    """Which windows are complete, lived before that, and have not shown it."""
+    if clock.watermark == MIN_TIME:
+        return np.zeros(len(windows), dtype=bool)
+    return (compiled.complete_at(windows.end) <= clock.watermark) & ~(windows.born_late | windows.on_time_shown)
 
 
 def look(compiled: Compiled, windows: Windows, clock: Clock) -> Sight:
     """What the triggers see."""
     complete = compiled.complete_at(windows.end) <= clock.watermark
-    due = complete & ~windows.born_late & ~windows.on_time_shown
+    due = on_time_due(compiled, windows, clock)
     holds = {}
     whens = [part for part in compiled.plan.trigger.walk() if isinstance(part, When)]
     if whens:
@@ -102,7 +113,7 @@ def look(compiled: Compiled, windows: Windows, clock: Clock) -> Sight:
         values = compiled.results(take_held(windows.held, new), windows.held_records[new])
         for part in whens:
             holds[part] = np.zeros(len(windows), dtype=bool)
-            holds[part][new] = _holds(compiled, part, values, int(new.sum()))
+            holds[part][new] = _holds(compiled, part, values)
     return Sight(clock.now, windows.unshown, windows.first_unshown, complete, due, holds)
 
 
@@ -147,47 +158,6 @@ def event_time(compiled: Compiled, windows: Windows) -> np.ndarray:
     return windows.end if compiled.plan.window.closed else windows.end - (windows.end != np.iinfo(np.int64).max)
 
 
-def match(windows: Windows, cells: Cells) -> np.ndarray:
-    """The window of each cell, or -1 where it has none yet; by hash, and checked by the keys themselves."""
-    if not len(windows):
-        return np.full(len(cells), -1)
-    ours, theirs = _identity(windows.hash, windows.start, windows.end), _identity(cells.hash, cells.start, cells.end)
-    found = pc.index_in(pa.array(ours), pa.array(theirs)) if len(cells) <= len(windows) else None
-    if found is not None:
-        rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-        of = found.take(pa.array(rows)).to_numpy().astype(np.int64)
-    else:
-        found = pc.index_in(pa.array(theirs), pa.array(ours))
-        of = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-        rows = found.take(pa.array(of)).to_numpy().astype(np.int64)
-    same = (windows.start[rows] == cells.start[of]) & (windows.end[rows] == cells.end[of])
-    if same.all() and windows.keys:
-        same = equal(take_arrays(windows.keys, rows), take_arrays(cells.keys, of))
-    if not same.all() or len(np.unique(theirs)) < len(theirs) or len(np.unique(rows)) < len(rows):
-        return exact_match(windows, cells)
-    places = np.full(len(cells), -1)
-    places[of] = rows
-    return places
-
-
-def exact_match(windows: Windows, cells: Cells) -> np.ndarray:
-    """The same without the hash: for the day two keys have one."""
-    keys = concat_arrays([windows.keys, cells.keys])
-    bounds = [np.concatenate([windows.start, cells.start]), np.concatenate([windows.end, cells.end])]
-    order, starts = side_by_side([*keys, *(pa.array(bound) for bound in bounds)])
-    group = np.empty(len(order), dtype=np.int64)
-    group[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
-    place = np.full(len(starts), -1)
-    place[group[: len(windows)]] = np.arange(len(windows))
-    return place[group[len(windows) :]]
-
-
-def _identity(key_hash: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    mixed = key_hash ^ (start.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    mixed ^= end.view(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
-    return mixed.view(np.int64)
-
-
 def _after(
     compiled: Compiled, windows: Windows, rows: np.ndarray, showing: Windows, values: tuple[pa.Array, ...],
     clock: Clock,
@@ -214,7 +184,7 @@ def _after(
     )  # fmt: skip
 
 
-def _holds(compiled: Compiled, part: When, values: tuple[pa.Array, ...], rows: int) -> np.ndarray:
+def _holds(compiled: Compiled, part: When, values: tuple[pa.Array, ...]) -> np.ndarray:
     schema = compiled.plan.result_schema
     batch = pa.RecordBatch.from_arrays(list(values), names=list(schema.names))
     try:
@@ -231,4 +201,3 @@ def _added(column: np.ndarray, rows: np.ndarray, more: np.ndarray) -> np.ndarray
     changed = column.copy()
     changed[rows] += more
     return changed
-

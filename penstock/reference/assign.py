@@ -1,4 +1,4 @@
-"""Which windows take a record: aligned ones at once, sessions and custom ones after merging, event pairs by the data."""
+"""Which windows take a record: aligned ones at once, sessions and custom ones after merging, event pairs by data."""
 
 from __future__ import annotations
 

@@ -16,11 +16,10 @@ from penstock.expression import EvaluationError
 from penstock.instant import MAX_TIME, MIN_TIME, plus
 from penstock.pane import Late, Pane, Timing
 from penstock.plan import Plan
-from penstock.reference import accumulate
-from penstock.reference import trigger as when
+from penstock.reference import accumulate, trigger as when
 from penstock.reference.accumulate import Record, canonical
 from penstock.reference.expression import evaluator
-from penstock.trigger import When
+from penstock.trigger import Trigger, When
 from penstock.window import Global, Window
 
 Key = tuple[Any, ...]
@@ -60,8 +59,9 @@ class Machine:
         self.wheres: list[Callable[..., object] | None] = [
             None if a.where is None else evaluator(a.where, schema) for _, a in self.plan.aggregates
         ]
-        self.whens = {part: evaluator(part.predicate, results)
-                      for part in self.plan.trigger.walk() if isinstance(part, When)}  # fmt: skip
+        self.whens: dict[Trigger, Callable[..., object]] = {
+            part: evaluator(part.predicate, results) for part in self.plan.trigger.walk() if isinstance(part, When)
+        }
 
     def begin(self, watermark: int, now: int) -> None:
         """A new batch with its clock."""
@@ -84,7 +84,7 @@ class Machine:
         for key, windows in list(self.windows.items()):
             for window in [window for window in windows if self.expired(window)]:
                 gone = windows.pop(window)
-                if gone.unshown or when.ready(self.plan.trigger, gone.trigger, self.sight(key, gone)):
+                if gone.unshown or gone.withdrawn or when.ready(self.plan.trigger, gone.trigger, self.sight(key, gone)):
                     self.fire(key, gone, final=True)
                 self.counts += Counts(ended=gone.records)
             if not windows:
@@ -112,7 +112,7 @@ class Machine:
             raise DataError(
                 f"the trigger's predicate cannot be computed: {error}",
                 "it is evaluated over the columns of the pane that would be shown",
-                "guard it, such as ps.when(\"if(plays = 0, false, points / plays > 2)\")",
+                'guard it, such as ps.when("if(plays = 0, false, points / plays > 2)")',
             ) from None
 
     def results(self, held: list[Any], records: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import add
 from typing import Any, NamedTuple
 
 from penstock.batch import Arrival
@@ -54,7 +55,7 @@ def read(plan: Plan, arrivals: list[Arrival], now: int) -> Read:
     whole = Read([], [], [], 0, 0, 0)
     for one in plan.inputs:
         part = _Reader(plan, one, now).read([a for a in arrivals if a.source == one.source.name])
-        whole = Read(*(left + right for left, right in zip(whole, part, strict=True)))
+        whole = Read(*map(add, whole, part))
     return whole
 
 
@@ -126,7 +127,7 @@ class _Reader:
         match step:
             case Where(predicate):
                 test = evaluator(predicate, held) if isinstance(predicate, Node) else _for_users(predicate, held)
-                kept = [(row, self._try(row, "where", lambda row=row: [bool(test(row.row))])) for row in rows]
+                kept = [(row, self._try(row, "where", lambda row: [bool(test(row.row))])) for row in rows]
                 self.filtered += sum(1 for _, passed in kept if passed == [False])
                 return [row for row, passed in kept if passed == [True]]
             case Project(columns, keep):
@@ -140,12 +141,12 @@ class _Reader:
                 return self._batches(step, rows, held)
 
     def _each(self, rows: list[_Travelling], name: str, function: Callable[[Row], Row]) -> list[_Travelling]:
-        made = [(row, self._try(row, name, lambda row=row: [function(row.row)])) for row in rows]
+        made = [(row, self._try(row, name, lambda row: [function(row.row)])) for row in rows]
         return [row._replace(row=new) for row, outcome in made for new in outcome]
 
-    def _try(self, row: _Travelling, name: str, function: Callable[[], list[Any]]) -> list[Any]:
+    def _try(self, row: _Travelling, name: str, function: Callable[[_Travelling], list[Any]]) -> list[Any]:
         try:
-            return function()
+            return function(row)
         except Exception as error:
             self._quarantine(row.arrival, name, reason_of(error))
             return []
@@ -162,7 +163,7 @@ class _Reader:
         left: list[_Travelling] = []
         for row in rows:
             bad = len(self.bad)
-            made = self._try(row, "map_batches", lambda row=row: rows_through_arrow(step, [row.row], held))
+            made = self._try(row, "map_batches", lambda row: rows_through_arrow(step, [row.row], held))
             left += [row._replace(row=new) for new in made]
             if len(self.bad) == bad:
                 self.added += max(len(made) - 1, 0)
@@ -173,10 +174,10 @@ class _Reader:
         """Quarantines rows on which an aggregate's `where` or a custom window fails, so that none is half taken."""
         tests = [evaluator(a.where, held) for _, a in self.plan.aggregates if a.where is not None]
         if tests:
-            rows = [row for row in rows if self._try(row, "aggregate", lambda row=row: [[t(row.row) for t in tests]])]
+            rows = [row for row in rows if self._try(row, "aggregate", lambda row: [[t(row.row) for t in tests]])]
         if isinstance(self.plan.window, Custom):
             assign = self.plan.window.assign
-            rows = [row for row in rows if self._try(row, "window", lambda row=row: [assign(row.time)])]
+            rows = [row for row in rows if self._try(row, "window", lambda row: [assign(row.time)])]
         return rows
 
 

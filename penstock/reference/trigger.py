@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.instant import plus
 from penstock.trigger import (
@@ -24,7 +25,7 @@ from penstock.trigger import (
     When,
 )
 
-Memory = list  # type: ignore[type-arg]
+Memory = list[Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,9 +223,7 @@ def test_12_a_gap_of_exactly_five_joins(second: str, sessions: list[int], engine
     assert values(script, "n") == sessions
 
 
-@pytest.mark.parametrize(
-    ("size", "batches", "shown"), [(1000, 3, [1000, 2000, 3000]), (700, 5, [1400, 2800, 3500])]
-)
+@pytest.mark.parametrize(("size", "batches", "shown"), [(1000, 3, [1000, 2000, 3000]), (700, 5, [1400, 2800, 3500])])
 def test_13_a_count_is_looked_at_once_a_batch(size: int, batches: int, shown: list[int], engine: str) -> None:
     windowed = by_hand().window(ps.global_window()).trigger(ps.repeat(ps.count(1000)))
     script = Script(windowed.accumulating().aggregate(n=ps.rows()), engine)

@@ -9,12 +9,11 @@ from functools import cache
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from penstock import instant
-from penstock.engine import expression as engine
 from penstock.arrow import arrow_schema
+from penstock.engine import expression as engine
 from penstock.errors import PlanError
 from penstock.expression import (
     And,
@@ -53,7 +52,7 @@ ints = st.sampled_from([0, 1, -1, 2, 7, -7, 2**31 - 1, -(2**31)]) | st.integers(
 longs = st.sampled_from([0, 1, -1, 3, 2**53 + 1, 2**63 - 1, -(2**63)]) | st.integers(-(2**63), 2**63 - 1)
 doubles = st.sampled_from(
     [0.0, -0.0, 0.5, -0.5, 2.5, -1.5, 1.0, math.nan, math.inf, -math.inf, 1e300, 2.0**53, 2.0**63, -(2.0**63), 2.0**31]
-) | st.floats()
+) | st.floats()  # fmt: skip
 texts = st.sampled_from(
     ["", " ", "a", " Ab ", "12", "-7", "+3", "1.5", "1e400", "NaN", "9223372036854775808", "true", "ß", "ΑΣ", "İ", "%",
      "a.b", "ab\nc", "\ta", "2026-01-31", "2026-01-31 12:00", "0001-01-01T00:00:00+01:00", "2026-02-30", "𝄞é", "\uff13",

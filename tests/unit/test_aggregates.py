@@ -107,8 +107,9 @@ def test_min_and_max_are_of_any_type_that_has_an_order(answer, kind, values):
 def test_where_narrows_one_aggregate_and_leaves_the_others(engine):
     stream = ps.events("at timestamp, v long").event_time("at", watermark=ps.by_hand())
     panes = stream.window(ps.tumbling("1 hour")).aggregate(
-        all=ps.rows(), big=ps.rows(where="v > 2"), total=ps.sum("v", where=ps.col("v") > 2), none=ps.sum("v", where="v > 9")
-    )
+        all=ps.rows(), big=ps.rows(where="v > 2"), total=ps.sum("v", where=ps.col("v") > 2),
+        none=ps.sum("v", where="v > 9"),
+    )  # fmt: skip
     script = Script(panes, engine)
     script.batch([{"at": "12:00", "v": v} for v in (1, 3, 4, None)])
     script.end()
@@ -196,8 +197,8 @@ def test_an_aggregate_over_a_type_it_does_not_take_is_refused_by_name(aggregate,
 
 
 @pytest.mark.parametrize("mistake", [
-    lambda: ps.top_k("v", 0), lambda: ps.top_k("v", True), lambda: ps.collect("v", -1), lambda: ps.approx_quantile("v", 2),
-    lambda: ps.count(0), lambda: ps.count(1.5), lambda: ps.count(True),
+    lambda: ps.top_k("v", 0), lambda: ps.top_k("v", True), lambda: ps.collect("v", -1),
+    lambda: ps.approx_quantile("v", 2), lambda: ps.count(0), lambda: ps.count(1.5), lambda: ps.count(True),
 ])  # fmt: skip
 def test_a_size_that_makes_no_sense_is_refused(mistake):
     with pytest.raises(ps.PlanError):

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+import penstock as ps
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page for page in (*ROOT.glob("docs/*.md"), ROOT / "README.md") if page.exists())
 BLOCK = re.compile(r"^```(python|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PRINTED = re.compile(r"^```python\n([^`]*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page: Path, language: str) -> list[tuple[int, str]]:
@@ -22,7 +25,7 @@ def blocks(page: Path, language: str) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    shared: dict[str, object] = {"__name__": "page"}
+    shared: dict[str, object] = {"__name__": "page", "ps": ps}
     for line, source in blocks(page, "python"):
         if ">>>" in source:
             test = doctest.DocTestParser().get_doctest(source, shared, page.name, str(page), line)
@@ -33,6 +36,21 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
         else:
             # Newlines before the source let a traceback name the page's own line.
             exec(compile("\n" * (line - 1) + source, str(page), "exec"), shared)
+
+
+def test_a_block_prints_the_text_that_follows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = [found.groups() for page in PAGES for found in PRINTED.finditer(page.read_text(encoding="utf-8"))]
+    assert shown, "the README shows what its example prints"
+    for source, printed in shown:
+        exec(compile(source, "page", "exec"), {"__name__": "page", "ps": ps})
+        assert capsys.readouterr().out == printed
+
+
+def test_the_commands_of_the_readme_are_targets() -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    asked = re.findall(r"\bmake ([a-z-]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert asked
+    assert [name for name in asked if name not in targets] == []
 
 
 def test_the_kit_shows_each_of_its_methods() -> None:

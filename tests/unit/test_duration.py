@@ -32,7 +32,7 @@ def test_words_are_read_back(length):
     assert microseconds(words(length)) == length
 
 
-@pytest.mark.parametrize("text", ["", "5", "minutes", "5 minuets", "5 minutes and", "1e3 s", "nan s", "5 months", "1 000 s"])
+@pytest.mark.parametrize("text", ["", "5", "minutes", "5 minuets", "5 minutes and", "1e3 s", "nan s", "5 months"])
 def test_what_cannot_be_read_is_refused_with_a_hint(text):
     with pytest.raises(PlanError) as error:
         microseconds(text)

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from penstock.engine import expression as engine
 from penstock.arrow import arrow_schema, arrow_type
+from penstock.engine import expression as engine
 from penstock.errors import PlanError
 from penstock.expression import (
     FUNCTIONS,

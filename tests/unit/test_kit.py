@@ -39,8 +39,10 @@ def test_a_late_row_may_have_columns_that_panes_have_too(engine: str) -> None:
 
 def test_times_dates_and_decimals_are_expected_as_they_are_written(engine: str) -> None:
     stream = ps.events("day date, price decimal(9,2), at timestamp").event_time("at", watermark=ps.by_hand())
-    newest = stream.key_by("day").window(ps.tumbling("1 minute")).aggregate(
-        newest=ps.max("at"), all=ps.collect("at"), price=ps.max("price")
+    newest = (
+        stream.key_by("day")
+        .window(ps.tumbling("1 minute"))
+        .aggregate(newest=ps.max("at"), all=ps.collect("at"), price=ps.max("price"))
     )
     script = Script(newest, engine)
     script.batch([{"day": "2026-05-01", "price": "1.10", "at": "12:00:10"}, {"day": "2026-05-01", "at": "12:00:20"}])

@@ -135,8 +135,8 @@ def test_nothing_leaves_a_window_after_it_expired(play):
 def test_conservation_in_is_filtered_quarantined_late_or_in_windows(play):
     rows = ps.events("at timestamp, v long").event_time("at", watermark=ps.by_hand(max_skew=None)).where("v > 0")
     script = play(stream=rows)
-    script.batch([{"at": time, "v": v} for time, v in (("12:00", 1), ("12:00", 0), (None, 1), ("11:00", 1), ("12:00", "x"))],
-                 watermark="12:05")  # fmt: skip
+    rows = (("12:00", 1), ("12:00", 0), (None, 1), ("11:00", 1), ("12:00", "x"))
+    script.batch([{"at": time, "v": v} for time, v in rows], watermark="12:05")
     counts = script.counts
     assert (counts.read, counts.filtered, counts.quarantined, counts.late, counts.kept) == (5, 1, 2, 1, 1)
     script.assert_conserved()

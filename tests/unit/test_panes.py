@@ -239,15 +239,16 @@ def test_a_merge_that_leaves_the_window_as_it_was_goes_on_with_its_index(play, m
     script.batch(rows(1, at="12:00") + rows(1, at="12:05"))
     script.batch(rows(4, at="12:02"))
     shown = [(pane.values["v"], pane.index, pane.op) for pane in script.panes]
-    assert shown == {
+    expected = {
         "accumulating": [(2, 0, 1), (6, 1, 1)],
         "discarding": [(2, 0, 1), (4, 1, 1)],
         "retracting": [(2, 0, 1), (2, 0, -1), (6, 1, 1)],
-    }[mode]
+    }
+    assert shown == expected[mode]
 
 
 def test_a_surviving_window_is_not_withdrawn_but_those_it_swallows_are(play):
-    widest = lambda windows: {w: (0, 86_400_000_000) for w in windows} if len(windows) > 2 else {}  # noqa: E731
+    widest = lambda windows: dict.fromkeys(windows, (0, 86_400_000_000)) if len(windows) > 2 else {}  # noqa: E731
     assign = lambda t: [(0, 86_400_000_000)] if t % 2 else [(t, t + 1_000)]  # noqa: E731
     script = play("discarding", window=ps.custom(assign, widest))
     script.batch([{"at": 1, "v": 1, "k": "k"}, {"at": 2, "v": 2, "k": "k"}])

@@ -40,7 +40,7 @@ def test_where_keeps_rows_for_which_it_is_true_and_counts_the_rest(play):
     assert script.counts.filtered == 2
 
 
-@pytest.mark.parametrize("predicate", ["v > 1", ps.col("v") > 1, lambda row: row["v"] > 1], ids=["sql", "col", "python"])
+@pytest.mark.parametrize("predicate", ["v > 1", ps.col("v") > 1, lambda row: row["v"] > 1], ids=["sql", "col", "def"])
 def test_where_takes_sql_a_column_expression_or_a_function(play, predicate):
     assert finish(play(timed(EVENTS).where(predicate)), [1, 2, 3]) == [2, 3]
     assert finish(play(timed(EVENTS.where(predicate))), [1, 2, 3]) == [2, 3]

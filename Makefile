@@ -1,0 +1,61 @@
+# Every target works from a clean clone: the first one that needs it makes .venv. No network but pip's.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+ENGINE ?= both
+EXAMPLES ?= 10000
+BIN := .venv/bin
+INSTALLED := .venv/installed
+# Laws are the long tests: the workers share them out. More than four gain nothing.
+WORKERS := -n auto --maxprocesses 4 --dist worksteal
+
+.PHONY: help install test lint format types contracts conformance laws bench-engine clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## make .venv with everything in it, in the versions of constraints.txt
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Penstock needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1 | tail -1)." >&2; \
+	  echo "Name another one, such as: make install PYTHON=python3.12" >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@echo "installing into .venv"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt setuptools
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+test: lint ## lint, types, contracts, then every test (a minute or two)
+	@$(BIN)/python -m pytest $(WORKERS)
+
+lint: $(INSTALLED) ## ruff, then types and contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(MAKE) types contracts
+
+format: $(INSTALLED) ## put the code in ruff's form
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+types: $(INSTALLED) ## mypy, strict, on the package
+	@$(BIN)/mypy
+
+contracts: $(INSTALLED) ## who may import whom
+	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }; tail -1 <<< "$$said"
+
+conformance: $(INSTALLED) ## play Beam's transcripts, the book and the worked examples (ENGINE=reference|columnar|both)
+	@$(BIN)/python -m penstock.testing play tests/transcripts tests/book tests/examples --engine $(ENGINE)
+
+laws: $(INSTALLED) ## nightly: the laws, each on EXAMPLES=10000 random pipelines
+	@PENSTOCK_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest $(WORKERS) tests/laws
+
+bench-engine: $(INSTALLED) ## how fast the columnar engine is alone; figures also in bench/results/engine.json
+	@$(BIN)/python bench/engine.py --json bench/results/engine.json
+
+clean: ## remove .venv and everything that was made
+	@rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache bench/results
+	@find penstock tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

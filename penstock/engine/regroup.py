@@ -1,0 +1,90 @@
+"""Cells of one key and window to one cell: by Arrow's own group-by where all accumulators are numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.accumulator import Accumulator
+from penstock.engine.cells import (
+    CELL_NUMBERS,
+    Cells,
+    concat_cells,
+    fold_cells,
+    pair_held,
+    put_column,
+    put_held,
+    take_held,
+)
+from penstock.engine.keys import side_by_side
+from penstock.engine.matching import match
+from penstock.engine.native import Native
+
+
+def combine_cells(cells: Cells, accumulators: Sequence[Accumulator]) -> Cells:
+    """One cell for each (key, window), in the order in which each came first."""
+    if len(cells) < 2:
+        return cells
+    varying = [bound for bound in (cells.start, cells.end) if bound.min() != bound.max()]
+    groups = [*cells.keys, *(pa.array(bound) for bound in varying)]
+    if not groups:
+        return fold_cells(cells, np.zeros(1, dtype=np.int64), accumulators)
+    return _by_arrow(cells, groups, accumulators) or _by_runs(cells, groups, accumulators)
+
+
+def fold_runs(runs: Sequence[Cells], accumulators: Sequence[Accumulator]) -> Cells:
+    """Sets of cells, each of which has no (key, window) twice, to one such set."""
+    whole = runs[0]
+    for run in runs[1:]:
+        found = match(whole, run)
+        hits = np.flatnonzero(found >= 0)
+        if len(hits):
+            at, more = found[hits], run.take(hits)
+            added = pair_held(take_held(whole.held, at), more.held, accumulators)
+            whole = replace(
+                whole, records=put_column(whole.records, at, whole.records[at] + more.records),
+                newest=put_column(whole.newest, at, np.maximum(whole.newest[at], more.newest)),
+                since=put_column(whole.since, at, np.minimum(whole.since[at], more.since)),
+                held=put_held(whole.held, at, added),
+            )  # fmt: skip
+        whole = concat_cells([whole, run.take(found < 0)])
+    return whole
+
+
+def _by_runs(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accumulator]) -> Cells:
+    order, starts = side_by_side(groups)
+    return cells if len(starts) == len(cells) else fold_cells(cells.take(order), starts, accumulators)
+
+
+def _by_arrow(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accumulator]) -> Cells | None:
+    specs = [("hash", "min"), ("start", "min"), ("end", "min"), ("records", "sum"), ("newest", "max"),
+             ("since", "min")]  # fmt: skip
+    columns = {name: pa.array(getattr(cells, name)) for name, _ in specs}
+    for i, (accumulator, held) in enumerate(zip(accumulators, cells.held, strict=True)):
+        if not isinstance(accumulator, Native) or not accumulator.regroups(held):
+            return None
+        for j, (column, how) in enumerate(accumulator.regrouped(held)):
+            columns[f"a{i}.{j}"] = column
+            specs.append((f"a{i}.{j}", how))
+    names = [f"g{i}" for i in range(len(groups))]
+    table = pa.Table.from_arrays([*groups, *columns.values()], [*names, *columns])
+    made = table.group_by(names, use_threads=False).aggregate(specs).combine_chunks()
+    if made.num_rows == len(cells):
+        return cells
+    numbers = {name: _plain(made.column(f"{name}_{how}")) for name, how in specs}
+    held = tuple(
+        tuple(numbers[f"a{i}.{j}"] for j in range(len(accumulator.types())))
+        for i, accumulator in enumerate(accumulators)
+    )
+    keys = tuple(made.column(name).combine_chunks() for name in names[: len(cells.keys)])
+    keys = tuple(key.chunk(0) if isinstance(key, pa.ChunkedArray) else key for key in keys)
+    return Cells(
+        keys=keys, held=held, **{name: numbers[name] for name in CELL_NUMBERS}
+    )  # fmt: skip
+
+
+def _plain(column: pa.ChunkedArray) -> np.ndarray:
+    return (column.fill_null(0) if column.null_count else column).to_numpy()
