@@ -57,7 +57,7 @@ class _Inference:
     def typed(self, node: Node) -> Typed:
         match node:
             case n.Name():
-                return Typed("column", self.checked_type(self.schema.type_of(node.column, self.where), node), (), node)
+                return Typed("column", self.schema.type_of(node.column, self.where), (), node)
             case n.Literal():
                 return Typed("literal", node.type, (), node)
             case n.Compare():
@@ -84,13 +84,6 @@ class _Inference:
             case n.Call():
                 return self.call(node)
         raise TypeError(f"{node!r} is not a node")
-
-    def checked_type(self, name: str, node: Node) -> str:
-        if name.startswith("decimal"):
-            precision, scale = decimal_parts(name)
-            if not 0 <= scale <= precision:
-                raise self.refused(node, f"has the type {name}", "its scale must be from 0 to its precision", "")
-        return name
 
     def become(self, typed: Typed, target: str) -> Typed:
         """A part as the type its operation works on; only what loses nothing that SQL keeps."""
@@ -188,7 +181,7 @@ class _Inference:
         return Typed("case", values[0].type, (*pairs, values[-1]), node)
 
     def cast(self, node: n.Cast) -> Typed:
-        part, target = self.typed(node.operand), self.checked_type(canonical_type(node.type), node)
+        part, target = self.typed(node.operand), canonical_type(node.type)
         widens = part.type in NUMBERS and target in FLOATS
         if widens or part.type in (UNTYPED, target) or (part.type, target) == ("int", "long"):
             return self.become(part, target)

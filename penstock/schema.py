@@ -78,7 +78,7 @@ def schema(ddl: str | Schema) -> Schema:
                 "a schema is a list of columns, each a name and a type",
                 'write it as in "team string, points long, at timestamp"',
             )
-        columns.append(Column(words[0].strip('`"'), _storable(canonical_type(words[1]))))
+        columns.append(Column(words[0].strip('`"'), canonical_type(words[1])))
     return checked(tuple(columns))
 
 
@@ -105,9 +105,8 @@ def canonical_type(text: str) -> str:
     """The one name of a type, whatever alias it was written with."""
     word = re.sub(r"\s+", " ", text.strip().lower())
     word = _ALIASES.get(word, word)
-    decimal = _DECIMAL.fullmatch(word)
-    if decimal and 1 <= int(decimal[1]) <= 38:
-        return f"decimal({int(decimal[1])},{int(decimal[2])})"
+    if decimal := _DECIMAL.fullmatch(word):
+        return _decimal(int(decimal[1]), int(decimal[2]))
     if word in SIMPLE:
         return word
     if _NESTED.fullmatch(word):
@@ -123,15 +122,16 @@ def canonical_type(text: str) -> str:
     )
 
 
-def _storable(kind: str) -> str:
-    decimal = _DECIMAL.fullmatch(kind)
-    if decimal and not 0 <= int(decimal[2]) <= int(decimal[1]):
+def _decimal(precision: int, scale: int) -> str:
+    word = f"decimal({precision},{scale})"
+    if not 1 <= precision <= 38 or not 0 <= scale <= precision:
         raise PlanError(
-            f"there is no type {kind}",
-            "the scale of a decimal, the digits after its point, is from 0 to its precision",
+            f"there is no type {word}",
+            "a decimal's precision, all its digits, is from 1 to 38, and its scale, those after the point, "
+            "from 0 to its precision",
             "write decimal(10,2)",
         )
-    return kind
+    return word
 
 
 def _split(ddl: str) -> list[str]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.engine.accumulator import Accumulator, Columns
 from penstock.engine.keys import Keys
+from penstock.engine.numbers import changed, join, pick, reduced
 
 Held = tuple[Columns, ...]
 CELL_NUMBERS = ("hash", "start", "end", "records", "newest", "since")
@@ -38,9 +39,10 @@ class Cells:
     def take(self, rows: np.ndarray) -> Cells:
         """These rows, in this order; a mask keeps where it is true."""
         return Cells(
-            take_arrays(self.keys, rows), self.hash[rows], self.start[rows], self.end[rows], self.records[rows],
-            self.newest[rows], self.since[rows], take_held(self.held, rows),
-        )  # fmt: skip
+            keys=take_arrays(self.keys, rows),
+            **{name: pick(getattr(self, name), rows) for name in CELL_NUMBERS},
+            held=take_held(self.held, rows),
+        )
 
 
 def empty_cells(key_types: Sequence[pa.DataType], accumulators: Sequence[Accumulator]) -> Cells:
@@ -56,7 +58,7 @@ def concat_cells(parts: Sequence[Cells]) -> Cells:
         return parts[0]
     return Cells(
         keys=concat_arrays([part.keys for part in parts]),
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in CELL_NUMBERS},
+        **{name: join([getattr(part, name) for part in parts]) for name in CELL_NUMBERS},
         held=concat_held([part.held for part in parts]),
     )
 
@@ -65,8 +67,8 @@ def fold_cells(cells: Cells, starts: np.ndarray, accumulators: Sequence[Accumula
     """One cell for each run of cells, with the first one's key and window."""
     return Cells(
         take_arrays(cells.keys, starts), cells.hash[starts], cells.start[starts], cells.end[starts],
-        _reduce(np.add, cells.records, starts), _reduce(np.maximum, cells.newest, starts),
-        _reduce(np.minimum, cells.since, starts),
+        reduced(np.add, cells.records, starts), reduced(np.maximum, cells.newest, starts),
+        reduced(np.minimum, cells.since, starts),
         group_held(cells.held, starts, accumulators),
     )  # fmt: skip
 
@@ -89,7 +91,7 @@ def zero_held(n: int, accumulators: Sequence[Accumulator]) -> Held:
 def take_column(column: Any, rows: np.ndarray) -> Any:
     """Rows of one column, by place or by mask."""
     if isinstance(column, np.ndarray):
-        return column[rows]
+        return pick(column, rows)
     return column.filter(pa.array(rows)) if rows.dtype == bool else column.take(pa.array(rows))
 
 
@@ -106,7 +108,7 @@ def take_held(held: Held, rows: np.ndarray) -> Held:
 def concat_column(columns: Sequence[Any]) -> Any:
     """Columns one after the other."""
     if isinstance(columns[0], np.ndarray):
-        return np.concatenate(columns)
+        return join(columns)
     return pa.concat_arrays(columns)
 
 
@@ -123,9 +125,7 @@ def concat_held(parts: Sequence[Held]) -> Held:
 def put_column(column: Any, rows: np.ndarray, values: Any) -> Any:
     """A copy of a column with some rows replaced."""
     if isinstance(column, np.ndarray):
-        changed = column.copy()
-        changed[rows] = values
-        return changed
+        return changed(column, rows, values)
     order = np.arange(len(column))
     order[rows] = len(column) + np.arange(len(rows))
     return pa.concat_arrays([column, values]).take(pa.array(order))
@@ -138,7 +138,3 @@ def put_held(held: Held, rows: np.ndarray, values: Held) -> Held:
         for columns, news in zip(held, values, strict=True)
     )
 
-
-def _reduce(ufunc: np.ufunc, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    reduced: np.ndarray = ufunc.reduceat(values, starts) if len(starts) else values[:0]
-    return reduced

@@ -18,6 +18,7 @@ from penstock.engine.compiled import Compiled
 from penstock.engine.expression import evaluate
 from penstock.engine.keys import Keys, canonical, hashes, side_by_side
 from penstock.engine.native import Native
+from penstock.engine.numbers import constant
 from penstock.window import Global
 
 
@@ -110,9 +111,9 @@ def combine_rows(compiled: Compiled, rows: Rows, start: np.ndarray, end: np.ndar
         ends_of = end_of(compiled, starts_of)
     else:
         ends_of = np.full(n, end[0]) if _constant(end) else next(place).to_numpy()
-    nothing = np.zeros(n, dtype=np.int64)
-    newest = _newest(groups, rows.times, n) if isinstance(compiled.plan.window, Global) else nothing
-    return Cells(found[: len(keys)], hashes(found[: len(keys)], n), starts_of, ends_of, records, newest, nothing, held)
+    newest = _newest(groups, rows.times, n) if isinstance(compiled.plan.window, Global) else constant(0, n)
+    keys = found[: len(keys)]
+    return Cells(keys, hashes(keys, n), starts_of, ends_of, records, newest, constant(0, n), held)
 
 
 def _by_arrow(compiled: Compiled, rows: Rows, groups: list[pa.Array]) -> tuple[Keys, np.ndarray, Held] | None:

@@ -86,9 +86,12 @@ def _placed(compiled: Compiled, rows: Rows, watermark: int) -> tuple[Cells, Rows
 
 
 def _some_expired(compiled: Compiled, times: np.ndarray, assigned: Assigned, watermark: int) -> bool:
-    """Whether the windows of the oldest event may have expired: a look at one row instead of all."""
-    oldest = np.array([int(times.argmin())])
-    ends = last_end(compiled, times[oldest], assigned.take(oldest))
+    """Whether the windows of the oldest event have expired: a look at one row instead of all."""
+    if assigned.end is None:
+        oldest = times.min(keepdims=True)
+        ends = last_end(compiled, oldest, Assigned(assigned.rows, oldest))
+    else:
+        ends = assigned.end.min(keepdims=True)
     return bool(compiled.expires_at(ends)[0] <= watermark)
 
 

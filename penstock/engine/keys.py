@@ -49,6 +49,22 @@ def side_by_side(columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
     return lists.values.to_numpy(), lists.offsets.to_numpy()[:-1].astype(np.int64)
 
 
+def key_codes(keys: Keys, hashed: np.ndarray) -> np.ndarray:
+    """A number for each different key: by its hash, and checked by the keys themselves."""
+    if not keys or not len(hashed):
+        return np.zeros(len(hashed), dtype=np.int64)
+    found = pa.array(hashed).dictionary_encode()
+    codes = found.indices.to_numpy().astype(np.int64)
+    first = np.empty(len(found.dictionary), dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    model = pa.array(first[codes])
+    if equal(keys, tuple(column.take(model) for column in keys)).all():
+        return codes
+    order, starts = side_by_side([*keys])
+    codes[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(codes))))
+    return codes
+
+
 def equal(left: Keys, right: Keys) -> np.ndarray:
     """Where two columns of keys are the same, null being null."""
     same = np.ones(len(left[0]) if left else 0, dtype=bool)
@@ -124,13 +140,12 @@ def _texts(column: pa.Array, seeds: np.ndarray) -> np.ndarray:
             continue
         rows = np.flatnonzero(longer)
         h[rows] = _block(h[rows], _gather(data, starts[rows] + 8 * block))
-    tails = np.flatnonzero(lengths % 8)
-    if len(tails):
-        rest = (lengths[tails] % 8).astype(np.uint64)
-        words = _gather(data, starts[tails] + 8 * blocks[tails])
-        words &= (np.uint64(1) << (rest * _EIGHT)) - np.uint64(1)
-        h[tails] = (h[tails] ^ words) * _M
-    return _finish(h)
+    # A row without a tail gathers a word and masks all of it away; its hash stays as it is.
+    rest = (lengths % 8).astype(np.uint64)
+    words = _gather(data, starts + 8 * blocks)
+    words &= (np.uint64(1) << (rest * _EIGHT)) - np.uint64(1)
+    mixed = (h ^ words) * _M
+    return _finish(mixed if rest.all() else np.where(rest > 0, mixed, h))
 
 
 def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

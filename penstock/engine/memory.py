@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.engine.cells import CELL_NUMBERS, Cells, Held, empty_cells
 from penstock.engine.compiled import Compiled
+from penstock.engine.numbers import compressed
 from penstock.engine.slices import Slices
 from penstock.engine.step import Memory
 from penstock.engine.table import NUMBERS, Windows, Withdrawn, no_windows
@@ -121,7 +122,7 @@ def _ipc(table: pa.Table) -> bytes:
 
 
 def _numbers(table: pa.Table, name: str) -> np.ndarray:
-    return _array(table, name).to_numpy(zero_copy_only=False)
+    return compressed(_array(table, name).to_numpy(zero_copy_only=False))
 
 
 def _columns(table: pa.Table, name: str, model: tuple[Any, ...]) -> tuple[Any, ...]:

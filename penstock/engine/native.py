@@ -113,6 +113,13 @@ class Native:
             return [(pa.array(held[0]), "sum"), (_with_nulls(held[1], held[0] == 0), self.aggregate.kind)]
         return [(pa.array(column), "sum") for column in held]
 
+    def spanning(self, held: Columns) -> tuple[np.ufunc, ...] | None:
+        """How stretches of accumulators are reduced, column by column, where that is all there is to it."""
+        if self.aggregate.kind in ("min", "max"):
+            best = np.minimum if self.aggregate.kind == "min" else np.maximum
+            return (np.add, best) if (held[0] > 0).all() else None
+        return (np.add,) * len(held) if self.regroups(held) else None
+
     def grouped(self, held: Columns, starts: np.ndarray) -> Columns:
         n = _add(held[0], starts)
         match self.aggregate.kind:

@@ -5,36 +5,21 @@ Remembered events lie in cells of one instant; a new window is put together from
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
-
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.cells import Cells, concat_arrays, concat_cells, fold_cells
+from penstock.engine.cells import Cells, concat_arrays, concat_cells
 from penstock.engine.combine import Rows, combine_rows, keys_of
 from penstock.engine.compiled import Compiled
-from penstock.engine.keys import hashes
+from penstock.engine.keys import hashes, key_codes
 from penstock.engine.late import LateRows
 from penstock.engine.matching import among
 from penstock.engine.regroup import combine_cells
 from penstock.engine.saturate import plus
-from penstock.engine.sessions import key_codes
+from penstock.engine.spans import fold_spans, line
 from penstock.engine.table import Windows
 from penstock.engine.windows import Clock, put
 from penstock.window import EventPair
-
-
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """Instants of several keys on one line, so that ranges within a key are found by one search."""
-
-    instants: np.ndarray
-
-    def at(self, codes: np.ndarray, times: np.ndarray, side: Literal["left", "right"] = "left") -> np.ndarray:
-        """Where instants lie; on the right side, just after."""
-        place = np.searchsorted(self.instants, times, side=side)
-        return codes * (len(self.instants) + 1) + place
 
 
 def take_pairs(
@@ -81,19 +66,18 @@ def _rule(compiled: Compiled) -> EventPair:
 def _rescued(compiled: Compiled, makers: Cells, suspects: Rows, clock: Clock) -> np.ndarray:
     """Which events behind W lie in a window that is alive and made by another event."""
     far, m = _rule(compiled).distance, len(makers)
-    keys = concat_arrays([makers.keys, keys_of(compiled, suspects)])
-    codes = key_codes(keys, m + len(suspects))
-    axis = _Axis(np.unique(np.concatenate([makers.start, suspects.times])))
-    order = np.argsort(axis.at(codes[:m], makers.start), kind="stable")
-    line, times, mine = axis.at(codes[:m], makers.start)[order], makers.start[order], codes[m:]
     taken = np.zeros(len(suspects), dtype=bool)
     if not m:
         return taken
+    theirs = keys_of(compiled, suspects)
+    hashed = np.concatenate([makers.hash, hashes(theirs, len(suspects))])
+    codes = key_codes(concat_arrays([makers.keys, theirs]), hashed)
+    lined, mine = line(codes[:m], makers.start), codes[m:]
+    times = makers.start[lined.order]
     # The newest maker within reach is the one most alive: it closes a window over the event, or opened one before it.
     for low, high, shift in ((suspects.times, plus(suspects.times, far), 0),
                              (plus(suspects.times, -far - 1), plus(suspects.times, -1), far + 1)):  # fmt: skip
-        first = np.searchsorted(line, axis.at(mine, low))
-        last = np.searchsorted(line, axis.at(mine, high, "right")) - 1
+        first, last = lined.first(mine, low), lined.beyond(mine, high) - 1
         newest = times[np.maximum(last, 0)]
         taken |= (last >= first) & (compiled.expires_at(plus(newest, shift)) > clock.watermark)
     return taken
@@ -105,7 +89,8 @@ def _contributions(compiled: Compiled, windows: Windows, remembered: Cells, arri
     touched = np.flatnonzero(among(windows.hash, remembered.hash))
     r, e = len(remembered), len(touched)
     old_keys = tuple(column.take(pa.array(touched)) for column in windows.keys)
-    codes = key_codes(concat_arrays([remembered.keys, arrived.keys, old_keys]), r + len(arrived) + e)
+    hashed = np.concatenate([remembered.hash, arrived.hash, windows.hash[touched]])
+    codes = key_codes(concat_arrays([remembered.keys, arrived.keys, old_keys]), hashed)
     of_remembered, of_arrived, of_old = codes[:r], codes[r : r + len(arrived)], codes[r + len(arrived) :]
     start = np.concatenate([plus(remembered.start, -far), plus(remembered.start, 1)])
     end = np.concatenate([remembered.start, plus(remembered.start, 1 + far)])
@@ -131,16 +116,8 @@ def _spanned(
 ) -> Cells:
     """For each window of a key, all cells within it as one; windows that span none are left out."""
     code, start, end = windows
-    axis = _Axis(np.unique(cells.start))
-    line = axis.at(codes, cells.start)
-    order = np.argsort(line, kind="stable")
-    first = np.searchsorted(line[order], axis.at(code, start))
-    counts = np.searchsorted(line[order], axis.at(code, end, "right")) - first
-    filled = counts > 0
-    first, counts = first[filled], counts[filled]
-    offsets = np.cumsum(counts) - counts
-    place = np.repeat(first - offsets, counts) + np.arange(int(counts.sum()))
-    taken = cells.take(order[place])
-    bounds = (np.repeat(start[filled], counts), np.repeat(end[filled], counts))
-    taken = replace(taken, start=bounds[0], end=bounds[1])
-    return fold_cells(taken, offsets, compiled.accumulators)
+    lined = line(codes, cells.start)
+    first, beyond = lined.first(code, start), lined.beyond(code, end)
+    filled = beyond > first
+    bounds = (start[filled], end[filled])
+    return fold_spans(cells.take(lined.order), first[filled], beyond[filled], bounds, compiled.accumulators)

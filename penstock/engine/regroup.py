@@ -22,6 +22,7 @@ from penstock.engine.cells import (
 from penstock.engine.keys import side_by_side
 from penstock.engine.matching import match
 from penstock.engine.native import Native
+from penstock.engine.numbers import is_constant, pick
 
 
 def combine_cells(cells: Cells, accumulators: Sequence[Accumulator]) -> Cells:
@@ -60,8 +61,8 @@ def _by_runs(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accumu
 
 
 def _by_arrow(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accumulator]) -> Cells | None:
-    specs = [("hash", "min"), ("start", "min"), ("end", "min"), ("records", "sum"), ("newest", "max"),
-             ("since", "min")]  # fmt: skip
+    every = (("hash", "min"), ("start", "min"), ("end", "min"), ("records", "sum"), ("newest", "max"), ("since", "min"))
+    specs = [(name, how) for name, how in every if not is_constant(getattr(cells, name))]
     columns = {name: pa.array(getattr(cells, name)) for name, _ in specs}
     for i, (accumulator, held) in enumerate(zip(accumulators, cells.held, strict=True)):
         if not isinstance(accumulator, Native) or not accumulator.regroups(held):
@@ -74,7 +75,8 @@ def _by_arrow(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accum
     made = table.group_by(names, use_threads=False).aggregate(specs).combine_chunks()
     if made.num_rows == len(cells):
         return cells
-    numbers = {name: _plain(made.column(f"{name}_{how}")) for name, how in specs}
+    numbers = {name: pick(getattr(cells, name), np.zeros(made.num_rows, dtype=np.int64)) for name, _ in every}
+    numbers |= {name: _plain(made.column(f"{name}_{how}")) for name, how in specs}
     held = tuple(
         tuple(numbers[f"a{i}.{j}"] for j in range(len(accumulator.types())))
         for i, accumulator in enumerate(accumulators)

@@ -23,9 +23,10 @@ from penstock.engine.cells import (
 )
 from penstock.engine.combine import Rows, combine_rows, group_rows, keys_of
 from penstock.engine.compiled import Compiled
-from penstock.engine.keys import hashes, side_by_side
+from penstock.engine.keys import hashes, key_codes, side_by_side
 from penstock.engine.late import LateRows
 from penstock.engine.matching import among
+from penstock.engine.numbers import constant
 from penstock.engine.saturate import plus
 from penstock.engine.table import (
     Windows,
@@ -68,8 +69,8 @@ def bursts_with_rows(compiled: Compiled, rows: Rows, gap: int) -> tuple[Cells, n
     if not compiled.numeric:
         order = np.argsort(number, kind="stable")
     cells = Cells(
-        found, hashes(found, len(starts)), times[starts], plus(times[ends], gap), ends - starts + 1, times[ends],
-        np.zeros(len(starts), dtype=np.int64), group_rows(compiled, rows, order, starts),
+        found, hashes(found, len(starts)), times[starts], plus(times[ends], gap), ends - starts + 1,
+        constant(0, len(starts)), constant(0, len(starts)), group_rows(compiled, rows, order, starts),
     )  # fmt: skip
     return cells, number
 
@@ -96,7 +97,7 @@ def merge_sessions(
     fresh = new_windows(compiled, cells, clock.watermark, clock.now)
     several = concat_windows(windows.take(touched), fresh)
     old = int(touched.sum())
-    codes = key_codes(several.keys, len(several))
+    codes = key_codes(several.keys, several.hash)
     order = np.lexsort((several.end, several.start, codes))
     cut = _cuts(codes[order], several.start[order], several.end[order])
     starts = np.flatnonzero(cut)
@@ -129,9 +130,10 @@ def merge_custom(
     if rows is None or not len(rows):
         return windows, None, 0, 0
     row_keys = keys_of(compiled, rows)
-    touched = among(windows.hash, hashes(row_keys, len(rows)))
+    row_hash = hashes(row_keys, len(rows))
+    touched = among(windows.hash, row_hash)
     live = windows.take(touched)
-    codes = key_codes(concat_arrays([live.keys, row_keys]), len(live) + len(rows))
+    codes = key_codes(concat_arrays([live.keys, row_keys]), np.concatenate([live.hash, row_hash]))
     goes, of, start, end = _mapped(rule, live, codes, rows.times)
     targets = np.array([goes[key] for key in zip(codes[: len(live)].tolist(), live.start.tolist(), live.end.tolist(),
                                                  strict=True)], dtype=np.int64).reshape(-1, 2)  # fmt: skip
@@ -178,6 +180,7 @@ def merge(
     shown_first = np.flatnonzero(lasting)[::-1]
     survivor[group[shown_first]] = shown_first
     stays = survivor >= 0
+    first = order[starts]
 
     def kept(column: np.ndarray, otherwise: np.ndarray | int) -> np.ndarray:
         return np.where(stays, column[survivor], otherwise).astype(column.dtype)
@@ -186,12 +189,12 @@ def merge(
         return np.add.reduceat(column[order], starts)
 
     waiting = np.where(several.unshown > 0, several.first_unshown, MAX_TIME)
-    first = order[starts]
     state = tuple(np.maximum.reduceat(column[order], starts) for column in several.trigger)
     return Windows(
         take_arrays(several.keys, first), several.hash[first], start, end, total(several.records),
-        total(several.held_records), total(several.unshown), np.minimum.reduceat(waiting[order], starts),
-        np.maximum.reduceat(several.newest[order], starts), kept(several.index, 0),
+        total(several.held_records) if compiled.plan.shown_mode == "discarding" else constant(1, len(start)),
+        total(several.unshown), np.minimum.reduceat(waiting[order], starts), constant(0, len(start)),
+        kept(several.index, 0),
         kept(several.born_late, compiled.complete_at(end) <= clock.watermark), kept(several.on_time_shown, 0),
         kept(several.last_timing, 0), kept(several.last_event_time, 0), normalized(compiled.plan.trigger, state),
         group_held(take_held(several.held, order), starts, compiled.accumulators),
@@ -231,16 +234,6 @@ def _withdrawn(compiled: Compiled, several: Windows, group: np.ndarray, going: n
         group[rows], gone.start, gone.end, gone.index - 1, gone.last_timing, gone.last_event_time, tuple(values)
     )
     return concat_withdrawn([owed, new])
-
-
-def key_codes(keys: tuple[pa.Array, ...], rows: int) -> np.ndarray:
-    """A number for each different key."""
-    if not keys:
-        return np.zeros(rows, dtype=np.int64)
-    order, starts = side_by_side([*keys])
-    codes = np.empty(rows, dtype=np.int64)
-    codes[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, rows)))
-    return codes
 
 
 def _cuts(codes: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:

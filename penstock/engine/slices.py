@@ -13,10 +13,13 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.assign import covering, windows_of
-from penstock.engine.cells import Cells
+from penstock.engine.cells import Cells, concat_cells
 from penstock.engine.compiled import Compiled
+from penstock.engine.keys import key_codes
+from penstock.engine.numbers import constant
 from penstock.engine.panes import pane_table
-from penstock.engine.regroup import combine_cells, fold_runs
+from penstock.engine.regroup import fold_runs
+from penstock.engine.spans import fold_spans, line
 from penstock.engine.table import LATE, ON_TIME
 from penstock.engine.windows import Clock
 from penstock.instant import MIN_TIME
@@ -60,7 +63,9 @@ def add_slices(compiled: Compiled, memory: Slices, parts: Sequence[Cells], clock
     parts = [part for part in parts if len(part)]
     if not parts:
         return memory, 0
-    new = (replace(cells, since=np.full(len(cells), clock.watermark)) for cells in parts)
+    # Without lateness no window can be born late, and nobody asks since when it is there.
+    since = clock.watermark if compiled.plan.lateness else 0
+    new = (replace(cells, since=constant(since, len(cells))) for cells in parts)
     runs = (*memory.runs, *new)
     placed = sum(int((cells.records * live_windows(compiled, cells, clock.watermark)).sum()) for cells in parts)
     if len(runs) > MANY_RUNS:
@@ -87,13 +92,28 @@ def _compacted(compiled: Compiled, runs: tuple[Cells, ...]) -> tuple[Cells, ...]
 def _windows(compiled: Compiled, due: list[Cells], clock: Clock, before: int) -> Cells:
     """The windows that expire now, each put together from its slices."""
     rule = compiled.plan.window
-    cells = fold_runs(due, compiled.accumulators)
     if not isinstance(rule, Sliding) or rule.size == rule.slide:
-        return cells
+        return fold_runs(due, compiled.accumulators)
+    cells = concat_cells(due)
+    codes = key_codes(cells.keys, cells.hash)
+    lined = line(codes, cells.start, stable=not compiled.numeric)
+    ends = _expiring(compiled, cells, clock, before)
+    code = np.repeat(np.arange(int(codes.max()) + 1), len(ends))
+    end = np.tile(ends, int(codes.max()) + 1)
+    first, beyond = lined.first(code, end - rule.size), lined.first(code, end)
+    filled = beyond > first
+    window = (end[filled] - rule.size, end[filled])
+    return fold_spans(cells.take(lined.order), first[filled], beyond[filled], window, compiled.accumulators)
+
+
+def _expiring(compiled: Compiled, cells: Cells, clock: Clock, before: int) -> np.ndarray:
+    """The ends of the windows that expire now and hold some cell."""
+    rule = compiled.plan.window
+    assert isinstance(rule, Sliding)
     behind = compiled.plan.lateness + rule.size
-    of, start = windows_of(rule, cells.start, cells.end, after=before - behind, upto=clock.watermark - behind)
-    spread = replace(cells.take(of), start=start, end=start + rule.size)
-    return combine_cells(spread, compiled.accumulators)
+    starts, at = np.unique(cells.start, return_index=True)
+    _, found = windows_of(rule, starts, cells.end[at], after=before - behind, upto=clock.watermark - behind)
+    return np.unique(found) + rule.size
 
 
 def _panes(compiled: Compiled, windows: Cells) -> list[pa.Table]:

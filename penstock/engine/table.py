@@ -21,6 +21,7 @@ from penstock.engine.cells import (
 )
 from penstock.engine.compiled import Compiled
 from penstock.engine.keys import Keys
+from penstock.engine.numbers import constant, join, pick
 from penstock.engine.trigger import slots
 
 EARLY, ON_TIME, LATE = 0, 1, 2
@@ -53,7 +54,10 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Every open window of a shard."""
+    """Every open window of a shard.
+
+    `held_records` are those in the accumulators; it is 1 throughout where that is all of them.
+    """
 
     keys: Keys
     hash: np.ndarray
@@ -87,7 +91,7 @@ class Windows:
         kept = self.withdrawn.take(owners >= 0)
         return Windows(
             keys=take_arrays(self.keys, rows),
-            **{name: getattr(self, name)[rows] for name in NUMBERS},
+            **{name: pick(getattr(self, name), rows) for name in NUMBERS},
             trigger=tuple(column[rows] for column in self.trigger),
             held=take_held(self.held, rows),
             shown=take_held(self.shown, rows),
@@ -104,7 +108,7 @@ def concat_windows(first: Windows, second: Windows) -> Windows:
     later = replace(second.withdrawn, owner=second.withdrawn.owner + len(first))
     return Windows(
         keys=concat_arrays([one.keys for one in both]),
-        **{name: np.concatenate([getattr(one, name) for one in both]) for name in NUMBERS},
+        **{name: join([getattr(one, name) for one in both]) for name in NUMBERS},
         trigger=tuple(np.concatenate(columns) for columns in zip(first.trigger, second.trigger, strict=True)),
         held=concat_held([one.held for one in both]),
         shown=concat_held([one.shown for one in both]),
@@ -136,9 +140,10 @@ def new_windows(compiled: Compiled, cells: Cells, watermark: int, now: int) -> W
     zeros = np.zeros(n, dtype=np.int64)
     off = np.zeros(n, dtype=bool)
     return Windows(
-        cells.keys, cells.hash, cells.start, cells.end, cells.records, cells.records, cells.records,
-        np.full(n, now, dtype=np.int64), cells.newest, zeros, compiled.complete_at(cells.end) <= watermark, off,
-        off.astype(np.int8), zeros, tuple(off.astype(np.int8) for _ in slots(compiled.plan.trigger)), cells.held,
+        cells.keys, cells.hash, cells.start, cells.end, cells.records,
+        cells.records if compiled.plan.shown_mode == "discarding" else constant(1, n), cells.records,
+        constant(now, n), cells.newest, zeros, compiled.complete_at(cells.end) <= watermark, off,
+        constant(0, n), constant(0, n), tuple(off.astype(np.int8) for _ in slots(compiled.plan.trigger)), cells.held,
         zero_held(n, compiled.accumulators) if keeps_shown(compiled) else (),
         tuple(pa.nulls(n, kind) for kind in compiled.result_types) if keeps_last(compiled) else (),
         no_withdrawals(compiled),

@@ -20,7 +20,7 @@ from penstock.engine.compiled import Compiled
 from penstock.engine.expression import evaluate
 from penstock.engine.matching import match
 from penstock.engine.panes import pane_table
-from penstock.engine.table import EARLY, LATE, ON_TIME, Windows, concat_windows, new_windows
+from penstock.engine.table import EARLY, LATE, ON_TIME, Windows, concat_windows, keeps_last, keeps_shown, new_windows
 from penstock.engine.trigger import Sight, fired, ready
 from penstock.errors import DataError
 from penstock.expression import EvaluationError
@@ -65,7 +65,9 @@ def put(compiled: Compiled, windows: Windows, cells: Cells, clock: Clock) -> Win
             windows,
             held=put_held(windows.held, at, pair_held(take_held(windows.held, at), taken.held, compiled.accumulators)),
             records=_added(windows.records, at, taken.records),
-            held_records=_added(windows.held_records, at, taken.records),
+            held_records=_added(windows.held_records, at, taken.records)
+            if compiled.plan.shown_mode == "discarding"
+            else windows.held_records,
             first_unshown=put_column(
                 windows.first_unshown, at, np.where(windows.unshown[at] == 0, clock.now, windows.first_unshown[at])
             ),
@@ -164,6 +166,7 @@ def _after(
 ) -> Windows:  # fmt: skip
     """The windows after those rows have shown a pane."""
     when = timing(compiled, showing, clock)
+    shows_again = keeps_last(compiled) or keeps_shown(compiled)
     held, held_records, shown = windows.held, windows.held_records, windows.shown
     if compiled.plan.shown_mode == "discarding":
         if shown:
@@ -176,8 +179,9 @@ def _after(
         index=put_column(windows.index, rows, showing.index + 1),
         unshown=put_column(windows.unshown, rows, 0),
         on_time_shown=put_column(windows.on_time_shown, rows, showing.on_time_shown | (when == ON_TIME)),
-        last_timing=put_column(windows.last_timing, rows, when),
-        last_event_time=put_column(windows.last_event_time, rows, event_time(compiled, showing)),
+        last_timing=put_column(windows.last_timing, rows, when) if shows_again else windows.last_timing,
+        last_event_time=put_column(windows.last_event_time, rows, event_time(compiled, showing))
+        if shows_again else windows.last_event_time,
         last=tuple(put_column(old, rows, new) for old, new in zip(windows.last, values, strict=True))
         if windows.last else (),
         withdrawn=windows.withdrawn.take(kept),

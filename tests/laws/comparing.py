@@ -8,7 +8,7 @@ from collections.abc import Collection
 from penstock.batch import Outcome
 from penstock.pane import Pane
 
-SUMS = frozenset(("mean", "var", "xs"))
+SUMS = frozenset(("mean", "var", "xs", "mean_v", "var_v", "sum_x"))
 
 
 def same_outcome(left: Outcome, right: Outcome, loose: Collection[str] = ()) -> None:

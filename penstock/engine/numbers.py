@@ -1,0 +1,56 @@
+"""Columns of numbers; one that is the same everywhere is kept as a single value, and costs nothing to move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def constant(value: int, rows: int) -> np.ndarray:
+    """A column with one value in every row."""
+    return np.broadcast_to(np.int64(value), rows)
+
+
+def is_constant(column: np.ndarray) -> bool:
+    """Whether the column is kept as a single value."""
+    return len(column) > 0 and column.strides == (0,)
+
+
+def pick(column: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows of a column, by place or by mask."""
+    if is_constant(column):
+        return np.broadcast_to(column[0], int(rows.sum()) if rows.dtype == bool else len(rows))
+    return column[rows]
+
+
+def join(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Columns one after the other."""
+    filled = [column for column in columns if len(column)]
+    if filled and all(is_constant(column) and column[0] == filled[0][0] for column in filled):
+        return np.broadcast_to(filled[0][0], sum(len(column) for column in filled))
+    return np.concatenate(columns)
+
+
+def changed(column: np.ndarray, rows: np.ndarray, values: np.ndarray | int) -> np.ndarray:
+    """A copy of a column with some rows replaced."""
+    if is_constant(column) and bool(np.all(values == column[0])):
+        return column
+    copy = column.copy()
+    copy[rows] = values
+    return copy
+
+
+def reduced(ufunc: np.ufunc, column: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """A least, greatest or sum of each run of rows."""
+    if is_constant(column) and ufunc is not np.add:
+        return np.broadcast_to(column[0], len(starts))
+    made: np.ndarray = ufunc.reduceat(column, starts) if len(starts) else column[:0]
+    return made
+
+
+def compressed(column: np.ndarray) -> np.ndarray:
+    """The column, as a single value if it is one."""
+    if len(column) > 1 and column[0] == column[-1] and bool((column == column[0]).all()):
+        return np.broadcast_to(column[0], len(column))
+    return column

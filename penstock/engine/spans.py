@@ -1,0 +1,75 @@
+"""Windows that share what they hold: each is a stretch of sorted cells, added up without copying a cell into each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.engine.accumulator import Accumulator, Columns
+from penstock.engine.cells import Cells, take_arrays
+from penstock.engine.native import Native
+from penstock.engine.numbers import is_constant, pick
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Cells of several keys on one line, by key and then by instant: a stretch of a key is found by a search."""
+
+    instants: np.ndarray
+    places: np.ndarray
+    order: np.ndarray
+
+    def at(self, codes: np.ndarray, times: np.ndarray, side: str = "left") -> np.ndarray:
+        """The number that stands for an instant of a key; on the right side, for just after it."""
+        return codes * (len(self.instants) + 1) + np.searchsorted(self.instants, times, side=side)
+
+    def first(self, codes: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """The first cell of a key from an instant on."""
+        return np.searchsorted(self.places, self.at(codes, times))
+
+    def beyond(self, codes: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """The first cell of a key after an instant, or of the next key."""
+        return np.searchsorted(self.places, self.at(codes, times, "right"))
+
+
+def line(codes: np.ndarray, times: np.ndarray, stable: bool = True) -> Line:
+    """The line of cells at these instants of these keys; stable where the order of equal ones leaves a trace."""
+    instants = np.unique(times)
+    unordered = codes * (len(instants) + 1) + np.searchsorted(instants, times)
+    order = np.argsort(unordered, kind="stable" if stable else "quicksort")
+    return Line(instants, unordered[order], order)
+
+
+def fold_spans(
+    cells: Cells, first: np.ndarray, beyond: np.ndarray, windows: tuple[np.ndarray, np.ndarray],
+    accumulators: Sequence[Accumulator],
+) -> Cells:  # fmt: skip
+    """One cell for each window: what lies in the sorted cells from `first` to before `beyond`; none may be empty."""
+    start, end = windows
+    sums = {name: _spans(ufunc, getattr(cells, name), first, beyond)
+            for name, ufunc in (("records", np.add), ("newest", np.maximum), ("since", np.minimum))}  # fmt: skip
+    held = tuple(_held(a, columns, first, beyond) for a, columns in zip(accumulators, cells.held, strict=True))
+    return Cells(take_arrays(cells.keys, first), cells.hash[first], start, end, **sums, held=held)
+
+
+def _held(accumulator: Accumulator, held: Columns, first: np.ndarray, beyond: np.ndarray) -> Columns:
+    ufuncs = accumulator.spanning(held) if isinstance(accumulator, Native) else None
+    if ufuncs is not None:
+        return tuple(_spans(ufunc, column, first, beyond) for ufunc, column in zip(ufuncs, held, strict=True))
+    counts = beyond - first
+    starts = np.cumsum(counts) - counts
+    place = np.repeat(first - starts, counts) + np.arange(int(counts.sum()))
+    return accumulator.grouped(take_arrays(held, place), starts)
+
+
+def _spans(ufunc: np.ufunc, column: np.ndarray, first: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+    """A reduction over each stretch; every second result is that of the gap between two, and is dropped."""
+    if not len(first):
+        return column[:0]
+    if is_constant(column) and ufunc is not np.add:
+        return pick(column, first)
+    edges = np.stack([first, beyond], axis=1).ravel()
+    reduced: np.ndarray = ufunc.reduceat(np.append(column, column[:1]), edges)[::2]
+    return reduced
