@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 from penstock.duration import Duration, not_negative, positive, words
@@ -97,6 +99,15 @@ class TimeBase:
     column: str | None
     unit: str | None
     watermark: Watermark
+
+
+def quantile_rank(p: float, values: int) -> int:
+    """Which of so many values, in order, is the first that a share `p` does not exceed; by whole numbers, not floats.
+
+    >>> quantile_rank(0.07, 100)
+    7
+    """
+    return max(math.ceil(Fraction(repr(p)) * values), 1)
 
 
 def coarse(delay: int) -> int:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.engine.accumulator import Accumulator, Columns
 from penstock.engine.keys import Keys
-from penstock.engine.numbers import changed, join, pick, reduced
+from penstock.engine.numbers import changed, join, pick, places, reduced
 
 Held = tuple[Columns, ...]
 CELL_NUMBERS = ("hash", "start", "end", "records", "newest", "since")
@@ -38,6 +38,7 @@ class Cells:
 
     def take(self, rows: np.ndarray) -> Cells:
         """These rows, in this order; a mask keeps where it is true."""
+        rows = places(rows)
         return Cells(
             keys=take_arrays(self.keys, rows),
             **{name: pick(getattr(self, name), rows) for name in CELL_NUMBERS},
@@ -137,4 +138,3 @@ def put_held(held: Held, rows: np.ndarray, values: Held) -> Held:
         tuple(put_column(column, rows, new) for column, new in zip(columns, news, strict=True))
         for columns, news in zip(held, values, strict=True)
     )
-

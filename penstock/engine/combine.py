@@ -18,7 +18,7 @@ from penstock.engine.compiled import Compiled
 from penstock.engine.expression import evaluate
 from penstock.engine.keys import Keys, canonical, hashes, side_by_side
 from penstock.engine.native import Native
-from penstock.engine.numbers import constant
+from penstock.engine.numbers import constant, places
 from penstock.window import Global
 
 
@@ -51,6 +51,7 @@ class Rows:
 
     def take(self, rows: np.ndarray) -> Rows:
         """These rows, by place or by mask."""
+        rows = places(rows)
         place = self.place if isinstance(self.place, str) else take_column(self.place, rows)
         at = np.arange(len(self)) if self.at is None else self.at
         return Rows(take_column(self.batch, rows), self.times[rows], place, self.all_offsets, at[rows])

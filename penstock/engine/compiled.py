@@ -17,7 +17,7 @@ from penstock.engine.cells import Held
 from penstock.engine.native import Native
 from penstock.engine.saturate import plus
 from penstock.plan import Plan
-from penstock.window import Custom, EventPair, Session
+from penstock.window import Custom, EventPair, Session, Sliding
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ class Compiled:
     def by_slices(self) -> bool:
         """Whether windows show one pane, when they expire: then slices are enough, and no window has a state."""
         return self.plan.fires_once and not isinstance(self.plan.window, (Session, EventPair)) and not self.merging
+
+    @cached_property
+    def overlapping(self) -> bool:
+        """Whether windows share slices."""
+        return isinstance(self.plan.window, Sliding) and self.plan.window.size != self.plan.window.slide
 
     @cached_property
     def suspects(self) -> bool:

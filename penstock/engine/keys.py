@@ -149,7 +149,7 @@ def _texts(column: pa.Array, seeds: np.ndarray) -> np.ndarray:
 
 
 def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The bytes of a column of texts, padded by a word, with the start and length of each; long ones as digests."""
+    """The bytes of a column of texts, padded by two words, with the start and length of each; long ones as digests."""
     column = column.cast(pa.large_binary())
     lengths = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     if lengths.max(initial=0) > LONG_VALUE:
@@ -159,11 +159,16 @@ def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     offsets = np.frombuffer(column.buffers()[1], dtype=np.int64)[column.offset : column.offset + len(column) + 1]
     raw = column.buffers()[2]
     data = np.frombuffer(raw, dtype=np.uint8) if raw is not None and raw.size else np.empty(0, np.uint8)
-    return np.concatenate([data, np.zeros(8, np.uint8)]), offsets[:-1].copy(), lengths
+    padding = np.zeros(24 - len(data) % 8, np.uint8)
+    return np.concatenate([data, padding]), offsets[:-1].copy(), lengths
 
 
 def _gather(data: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """The little-endian word that begins at each position."""
+    """The little-endian word that begins at each position, put together from the two aligned ones it lies in."""
     assert sys.byteorder == "little"
-    windows = np.lib.stride_tricks.sliding_window_view(data, 8)
-    return np.ascontiguousarray(windows[at]).view(np.uint64).ravel()
+    words = data[: len(data) // 8 * 8].view(np.uint64)
+    place, shift = at >> 3, (at & 7).astype(np.uint64) * _EIGHT
+    low = words[place] >> shift
+    high = words[place + 1] << (np.uint64(63) - shift)
+    high <<= np.uint64(1)
+    return low | high

@@ -17,6 +17,11 @@ def is_constant(column: np.ndarray) -> bool:
     return len(column) > 0 and column.strides == (0,)
 
 
+def places(rows: np.ndarray) -> np.ndarray:
+    """Rows by their places; a mask is slower when several columns are to be taken by it."""
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
+
+
 def pick(column: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Rows of a column, by place or by mask."""
     if is_constant(column):
@@ -50,7 +55,9 @@ def reduced(ufunc: np.ufunc, column: np.ndarray, starts: np.ndarray) -> np.ndarr
 
 
 def compressed(column: np.ndarray) -> np.ndarray:
-    """The column, as a single value if it is one."""
+    """The column, as a single value if it is one; floats are left alone, for equal zeros may differ in sign."""
+    if column.dtype.kind == "f":
+        return column
     if len(column) > 1 and column[0] == column[-1] and bool((column == column[0]).all()):
         return np.broadcast_to(column[0], len(column))
     return column

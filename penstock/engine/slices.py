@@ -25,7 +25,7 @@ from penstock.engine.windows import Clock
 from penstock.instant import MIN_TIME
 from penstock.window import Global, Sliding
 
-MANY_RUNS = 8
+MANY_RUNS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,18 @@ def expire_slices(compiled: Compiled, memory: Slices, clock: Clock) -> tuple[Sli
     if clock.watermark <= memory.watermark:
         return memory, [], 0
     before, memory = memory.watermark, Slices(memory.runs, clock.watermark)
+    shared = compiled.overlapping
     kept, due = [], []
     for run in memory.runs:
         gone = compiled.expires_at(_last_end(compiled, run)) <= clock.watermark
-        dying = compiled.expires_at(_first_end(compiled, run)) <= clock.watermark
+        dying = compiled.expires_at(_first_end(compiled, run)) <= clock.watermark if shared else gone
         if dying.any():
-            due.append(run if dying.all() else run.take(dying))
-        if not gone.any():
-            kept.append(run)
-        elif not gone.all():
-            kept.append(run.take(~gone))
+            # Stretches of slices are found by their instants, so that none needs to be sorted out beforehand.
+            due.append(run if shared or dying.all() else run.take(dying))
+        dead = int(gone.sum())
+        if dead < len(run):
+            # A slice that nobody needs any more may stay a while: it lies in no window that is still to be shown.
+            kept.append(run if dead == 0 or (shared and 2 * dead < len(run)) else run.take(~gone))
     if not due:
         return memory, [], 0
     windows = _windows(compiled, due, clock, before)
@@ -92,7 +94,7 @@ def _compacted(compiled: Compiled, runs: tuple[Cells, ...]) -> tuple[Cells, ...]
 def _windows(compiled: Compiled, due: list[Cells], clock: Clock, before: int) -> Cells:
     """The windows that expire now, each put together from its slices."""
     rule = compiled.plan.window
-    if not isinstance(rule, Sliding) or rule.size == rule.slide:
+    if not isinstance(rule, Sliding) or not compiled.overlapping:
         return fold_runs(due, compiled.accumulators)
     cells = concat_cells(due)
     codes = key_codes(cells.keys, cells.hash)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class Line:
     places: np.ndarray
     order: np.ndarray
 
-    def at(self, codes: np.ndarray, times: np.ndarray, side: str = "left") -> np.ndarray:
+    def at(self, codes: np.ndarray, times: np.ndarray, side: Literal["left", "right"] = "left") -> np.ndarray:
         """The number that stands for an instant of a key; on the right side, for just after it."""
         return codes * (len(self.instants) + 1) + np.searchsorted(self.instants, times, side=side)
 

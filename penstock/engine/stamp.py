@@ -40,7 +40,7 @@ def stamp(batch: pa.RecordBatch, held: Schema, base: TimeBase, now: int) -> Stam
         if ahead.any():
             for row in np.flatnonzero(ahead).tolist():
                 reasons.setdefault(row, "event time is ahead of the processing clock by more than max_skew")
-    given, wrong = _given(batch, held, base, times)
+    given, wrong = _given(batch, held, base, times, now)
     for row, reason in wrong.items():
         reasons.setdefault(row, reason)
     if not reasons:
@@ -106,7 +106,7 @@ def _texts(column: pa.Array) -> tuple[np.ndarray, dict[int, str]]:
 
 
 def _given(
-    batch: pa.RecordBatch, held: Schema, base: TimeBase, times: np.ndarray
+    batch: pa.RecordBatch, held: Schema, base: TimeBase, times: np.ndarray, now: int
 ) -> tuple[np.ndarray | None, dict[int, str]]:
     """The watermark that each row carries: in its column, or by being a mark."""
     match base.watermark:
@@ -114,7 +114,12 @@ def _given(
             column = batch.column(name)
             marks, reasons = instants(column, held.type_of(name, "event_time"), base.unit)
             empty = column.is_null().to_numpy(zero_copy_only=False)
-            return np.where(empty, MIN_TIME, marks), {r: why for r, why in reasons.items() if not empty[r]}
+            wrong = {row: why for row, why in reasons.items() if not empty[row]}
+            if base.watermark.max_skew is not None:
+                ahead = "the watermark it carries is ahead of the processing clock by more than max_skew"
+                for row in np.flatnonzero(~empty & (marks > plus(now, base.watermark.max_skew))).tolist():
+                    wrong.setdefault(row, ahead)
+            return np.where(empty, MIN_TIME, marks), wrong
         case Punctuated(mark=mark):
             wrong = dict(failing_rows(batch, lambda part: evaluate(mark, part, held)))
             sure = np.ones(batch.num_rows, dtype=bool)

@@ -21,7 +21,7 @@ from penstock.engine.cells import (
 )
 from penstock.engine.compiled import Compiled
 from penstock.engine.keys import Keys
-from penstock.engine.numbers import constant, join, pick
+from penstock.engine.numbers import constant, join, pick, places
 from penstock.engine.trigger import slots
 
 EARLY, ON_TIME, LATE = 0, 1, 2
@@ -84,11 +84,13 @@ class Windows:
 
     def take(self, rows: np.ndarray) -> Windows:
         """These rows, by place (each at most once) or by mask."""
-        places = np.flatnonzero(rows) if rows.dtype == bool else rows
-        moved = np.full(len(self), -1)
-        moved[places] = np.arange(len(places))
-        owners = moved[self.withdrawn.owner]
-        kept = self.withdrawn.take(owners >= 0)
+        rows = places(rows)
+        gone = self.withdrawn
+        if len(gone):
+            moved = np.full(len(self), -1)
+            moved[rows] = np.arange(len(rows))
+            owners = moved[gone.owner]
+            gone = replace(gone.take(owners >= 0), owner=owners[owners >= 0])
         return Windows(
             keys=take_arrays(self.keys, rows),
             **{name: pick(getattr(self, name), rows) for name in NUMBERS},
@@ -96,7 +98,7 @@ class Windows:
             held=take_held(self.held, rows),
             shown=take_held(self.shown, rows),
             last=take_arrays(self.last, rows),
-            withdrawn=replace(kept, owner=owners[owners >= 0]),
+            withdrawn=gone,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +19,7 @@ from penstock.event_time import (
     Percentile,
     Punctuated,
     TimeBase,
+    quantile_rank,
 )
 from penstock.instant import MIN_TIME, plus
 from penstock.plan import Plan
@@ -208,7 +208,7 @@ def _quantile(chunks: tuple[Chunk, ...], p: float) -> int:
         np.concatenate([chunk.delays for chunk in chunks]), np.concatenate([chunk.times for chunk in chunks])
     )
     below = np.cumsum(times)
-    return int(delays[np.searchsorted(below, math.ceil(p * int(below[-1])))])
+    return int(delays[np.searchsorted(below, quantile_rank(p, int(below[-1])))])
 
 
 def _idle(plan: Plan, name: Name, one: Spoken) -> bool:

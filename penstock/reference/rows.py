@@ -118,10 +118,18 @@ class _Reader:
         assert self.input.time is not None
         match self.input.time.watermark:
             case FromColumn(column=column):
-                return MIN_TIME if row[column] is None else self._time(row, column, held)
+                return MIN_TIME if row[column] is None else self._mark(row, column, held)
             case Punctuated(mark=mark):
                 return stamp if evaluator(mark, held)(row) is True else MIN_TIME
         return MIN_TIME
+
+    def _mark(self, row: Row, column: str, held: Schema) -> int:
+        """The watermark that a row's column says, which a bad clock must not set far ahead."""
+        assert self.input.time is not None
+        mark, skew = self._time(row, column, held), self.input.time.watermark.max_skew
+        if skew is not None and mark > plus(self.now, skew):
+            raise ValueError("the watermark it carries is ahead of the processing clock by more than max_skew")
+        return mark
 
     def _step(self, step: RowStep, rows: list[_Travelling], held: Schema) -> list[_Travelling]:
         match step:

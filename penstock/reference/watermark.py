@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -17,6 +16,7 @@ from penstock.event_time import (
     Punctuated,
     TimeBase,
     coarse,
+    quantile_rank,
 )
 from penstock.instant import MIN_TIME, plus
 from penstock.plan import Plan
@@ -60,7 +60,7 @@ class Spoken:
     def delay(self, p: float) -> int:
         """The smallest delay that a share `p` of the remembered ones does not exceed."""
         counted = sum((chunk.counts for chunk in self.chunks), Counter())
-        rank, below = math.ceil(p * counted.total()), 0
+        rank, below = quantile_rank(p, counted.total()), 0
         for delay in sorted(counted):
             below += counted[delay]
             if below >= rank:

@@ -18,10 +18,8 @@ _TIMES = ("start", "end", "event_time", "W")
 
 
 def pane_facts(plan: Plan, pane: Pane) -> dict[str, Any]:
-    """Everything that can be expected of a pane, by name."""
+    """Everything that can be expected of a pane, by name; where a column is named like a fact, the column is meant."""
     return {
-        **dict(zip(plan.keys, pane.key, strict=True)),
-        **pane.values,
         "start": pane.window.start,
         "end": pane.window.end,
         "window": [pane.window.start, pane.window.end],
@@ -30,6 +28,13 @@ def pane_facts(plan: Plan, pane: Pane) -> dict[str, Any]:
         "final": pane.final,
         "op": pane.op,
         "event_time": pane.event_time,
+        "window_start": pane.window.start,
+        "window_end": pane.window.end,
+        "pane_index": pane.index,
+        "pane_timing": pane.timing,
+        "pane_final": pane.final,
+        **dict(zip(plan.keys, pane.key, strict=True)),
+        **pane.values,
     }
 
 

@@ -46,12 +46,19 @@ class Script:
         self._seen_late = 0
         self._seen_bad = 0
         self._clock_set = False
+        self._ended = False
 
     def batch(self, rows: Rows = (), *, partition: str | None = None, now: str | int | None = None,
               watermark: str | int | None = None) -> Outcome:  # fmt: skip
         """Play one batch; a row may name its place with "@partition" and "@source"."""
         table = read_table(rows, row_types(self.plan)) if isinstance(rows, str) else rows
         arrivals = [self._arrival(row, partition) for row in table]
+        if arrivals and self._ended:
+            raise CaseError(
+                "rows after the end of the input",
+                "the end says that nothing comes any more, and every window has been closed for it",
+                'play the rows before .end(), or give an infinite watermark with .watermark("+inf")',
+            )
         tick = Tick(self._now(now, arrivals), None if watermark is None else parse(watermark), self._known)
         return self._play(arrivals, tick)
 
@@ -64,7 +71,8 @@ class Script:
         return self.batch((), now=now, watermark=at)
 
     def end(self, *, now: str | int | None = None) -> Outcome:
-        """The end of the input: W is infinite, and every window shows what it has left."""
+        """The end of the input: W is infinite, every window shows what it has left, and no more rows are taken."""
+        self._ended = True
         return self.batch((), now=now, watermark=MAX_TIME)
 
     def resume(self, now: str | int) -> Outcome:

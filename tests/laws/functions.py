@@ -40,10 +40,10 @@ def longer(row: Row) -> Row:
 
 
 def doubled(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Twice as much, but throws where there is a seven."""
+    """Twice as much, but throws where there is a seven, and where twice as much is too much."""
     if pc.any(pc.equal(batch["v"], 7), min_count=0).as_py():
         raise ValueError("seven is not to be had")
-    twice = pc.multiply(batch["v"], 2)
+    twice = pc.multiply_checked(batch["v"], 2)
     return batch.set_column(batch.schema.get_field_index("v"), "v", twice)
 
 

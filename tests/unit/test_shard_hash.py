@@ -111,9 +111,7 @@ def keys_of_rows(draw: st.DrawFn) -> tuple[list[str], list[tuple[Any, ...]]]:
 
 
 def in_columns(types: list[str], rows: list[tuple[Any, ...]]) -> tuple[pa.Array, ...]:
-    return tuple(
-        canonical(pa.array([row[i] for row in rows], arrow_type(kind))) for i, kind in enumerate(types)
-    )
+    return tuple(canonical(pa.array([row[i] for row in rows], arrow_type(kind))) for i, kind in enumerate(types))
 
 
 @given(keys_of_rows())
