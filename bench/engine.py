@@ -83,7 +83,7 @@ def jobs(quick: bool) -> Iterator[Job]:
             size = "1 k" if keys == 1_000 else "1 M"
             base = f"tumbling 10 s, {size} {kind} keys"
             yield Job(base, keys, text, plan(text).window(tumbling).aggregate(**both), target)
-            early = plan(text).window(tumbling, lateness="10 seconds").trigger(
+            early = plan(text).window(tumbling, lateness="5 seconds").trigger(
                 ps.at_watermark(early=ps.every("1 second"), late=ps.count(1)))  # fmt: skip
             yield Job(f"early and late panes, {size} {kind} keys", keys, text,
                       early.accumulating().aggregate(**both), None, (base, 0.5))  # fmt: skip

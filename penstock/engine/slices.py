@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.assign import covering, windows_of
+from penstock.engine.assign import covering, end_of, windows_of
 from penstock.engine.cells import Cells, concat_cells
 from penstock.engine.compiled import Compiled
 from penstock.engine.keys import key_codes
@@ -26,6 +26,7 @@ from penstock.instant import MIN_TIME
 from penstock.window import Global, Sliding
 
 MANY_RUNS = 16
+MANY_MORE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +99,29 @@ def _windows(compiled: Compiled, due: list[Cells], clock: Clock, before: int) ->
         return fold_runs(due, compiled.accumulators)
     cells = concat_cells(due)
     codes = key_codes(cells.keys, cells.hash)
-    lined = line(codes, cells.start, stable=not compiled.numeric)
-    ends = _expiring(compiled, cells, clock, before)
-    code = np.repeat(np.arange(int(codes.max()) + 1), len(ends))
-    end = np.tile(ends, int(codes.max()) + 1)
+    starts = np.unique(cells.start)
+    lined = line(codes, cells.start, starts, stable=not compiled.numeric)
+    code, end = _expiring(compiled, cells, codes, starts, (before, clock.watermark))
     first, beyond = lined.first(code, end - rule.size), lined.first(code, end)
     filled = beyond > first
     window = (end[filled] - rule.size, end[filled])
     return fold_spans(cells.take(lined.order), first[filled], beyond[filled], window, compiled.accumulators)
 
 
-def _expiring(compiled: Compiled, cells: Cells, clock: Clock, before: int) -> np.ndarray:
-    """The ends of the windows that expire now and hold some cell."""
+def _expiring(
+    compiled: Compiled, cells: Cells, codes: np.ndarray, starts: np.ndarray, between: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The keys and ends of the windows that expire now: every key with every end where that is not many too many."""
     rule = compiled.plan.window
     assert isinstance(rule, Sliding)
-    behind = compiled.plan.lateness + rule.size
-    starts, at = np.unique(cells.start, return_index=True)
-    _, found = windows_of(rule, starts, cells.end[at], after=before - behind, upto=clock.watermark - behind)
-    return np.unique(found) + rule.size
+    after, upto = (watermark - compiled.plan.lateness - rule.size for watermark in between)
+    _, found = windows_of(rule, starts, end_of(compiled, starts), after, upto)
+    ends, keys = np.unique(found) + rule.size, int(codes.max()) + 1
+    if len(ends) * keys <= MANY_MORE * len(cells):
+        return np.repeat(np.arange(keys), len(ends)), np.tile(ends, keys)
+    of, found = windows_of(rule, cells.start, cells.end, after, upto)
+    pairs = np.unique(codes[of] * len(ends) + np.searchsorted(ends, found + rule.size))
+    return pairs // len(ends), ends[pairs % len(ends)]
 
 
 def _panes(compiled: Compiled, windows: Cells) -> list[pa.Table]:

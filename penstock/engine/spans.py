@@ -35,9 +35,8 @@ class Line:
         return np.searchsorted(self.places, self.at(codes, times, "right"))
 
 
-def line(codes: np.ndarray, times: np.ndarray, stable: bool = True) -> Line:
+def line(codes: np.ndarray, times: np.ndarray, instants: np.ndarray, stable: bool = True) -> Line:
     """The line of cells at these instants of these keys; stable where the order of equal ones leaves a trace."""
-    instants = np.unique(times)
     unordered = codes * (len(instants) + 1) + np.searchsorted(instants, times)
     order = np.argsort(unordered, kind="stable" if stable else "quicksort")
     return Line(instants, unordered[order], order)

@@ -5,7 +5,7 @@ A trigger's memory is one small column for each node that has any; nodes are num
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,10 +44,24 @@ class Sight:
 def slots(trigger: Trigger) -> dict[int, int]:
     """Which column of the state belongs to which node, by the node's number."""
     stateful = [
-        number for number, node in enumerate(trigger.walk())
-        if isinstance(node, (Count, After, AtExpiry, Then, Until)) or (isinstance(node, When) and node.once)
-    ]  # fmt: skip
+        number for number, (node, parent) in enumerate(_with_parents(trigger, None)) if _remembers(node, parent)
+    ]
     return {number: column for column, number in enumerate(stateful)}
+
+
+def _with_parents(node: Trigger, parent: Trigger | None) -> Iterator[tuple[Trigger, Trigger | None]]:
+    """Every node, outermost first, with the one it is a part of."""
+    yield node, parent
+    for part in node.parts:
+        yield from _with_parents(part, node)
+
+
+def _remembers(node: Trigger, parent: Trigger | None) -> bool:
+    """Whether a firing leaves a trace: not in a leaf that finishes with every firing and starts anew at once."""
+    if isinstance(node, (Then, Until)):
+        return True
+    leaf = isinstance(node, (Count, After, AtExpiry)) or (isinstance(node, When) and node.once)
+    return leaf and not isinstance(parent, (AtWatermark, Repeat))
 
 
 def ready(trigger: Trigger, state: State, sight: Sight) -> np.ndarray:
@@ -136,7 +150,7 @@ class _Tree:
     def finished(self, node: Trigger, number: int, state: list[np.ndarray]) -> np.ndarray:
         """Where the node will not be ready again."""
         match node:
-            case Count() | After() | AtExpiry() | Until() | When(_, True):
+            case Count() | After() | AtExpiry() | Until() | When(_, True) if number in self.slots:
                 return state[self.slots[number]] > 0
             case Either(first, second):
                 other = number + 1 + _size(first)
@@ -159,7 +173,7 @@ class _Tree:
                 if late is not None:
                     at = number + 1 + (_size(early) if early is not None else 0)
                     self._again(late, at, where & self.sight.complete & ~self.sight.on_time_due)
-            case Count() | After() | AtExpiry() | When(_, True):
+            case Count() | After() | AtExpiry() | When(_, True) if number in self.slots:
                 self.new[self.slots[number]][where] = 1
             case Either(first, second) | Both(first, second):
                 self.fire(first, number + 1, where)

@@ -12,7 +12,7 @@ from tests.laws.profile import law
 from tests.laws.streams import Step, play, scripts
 
 
-@law(300)
+@law(200)
 @given(plans(), scripts())
 def test_the_engines_agree(plan: Plan, steps: list[Step]) -> None:
     reference, columnar = Script(plan, "reference"), Script(plan, "columnar")

@@ -32,7 +32,7 @@ def at_expiry(script: Script, steps: list[Step], after: Step) -> Outcome | tuple
     return outcome
 
 
-@law(300)
+@law(200)
 @given(scenarios())
 def test_the_engines_agree_on_everything_else(scenario: Scenario) -> None:
     plan = scenario.plan

@@ -69,7 +69,7 @@ def standing(panes: list[Pane]) -> dict[Place, Pane]:
     return {place: pane for place, pane in last.items() if pane.op == 1}
 
 
-@law(60)
+@law(50)
 @given(plans(), scripts(ended=True))
 def test_discarding_panes_add_up_to_the_accumulating_one(engine: str, plan: Plan, steps: list[Step]) -> None:
     what = {"n": ps.rows(), "total": ps.sum("v"), "known": ps.count("v")}
@@ -90,7 +90,7 @@ def test_discarding_panes_add_up_to_the_accumulating_one(engine: str, plan: Plan
             assert last.keys() <= sums.keys()
 
 
-@law(150)
+@law(120)
 @given(plans(), scripts())
 def test_every_law_of_panes_and_time(engine: str, plan: Plan, steps: list[Step]) -> None:
     run = history(plan, steps, engine)
@@ -196,7 +196,7 @@ LAWS = (
 )  # fmt: skip
 
 
-@law(50)
+@law(30)
 @given(plans(), scripts())
 def test_the_same_script_twice_gives_the_same_panes_and_bytes(engine: str, plan: Plan, steps: list[Step]) -> None:
     one, two = (played(plan, steps, engine) for _ in range(2))

@@ -58,7 +58,7 @@ def bytes_of(plan: Plan, steps: list[Step], arrange: Callable[[Blobs], Blobs] = 
     return [*written, (repr(script.run.snapshot()[1]).encode(),)]
 
 
-@law(60)
+@law(50)
 @given(plans(), scripts(), st.randoms(use_true_random=False))
 def test_shuffled_blobs_give_the_same_bytes(plan: Plan, steps: list[Step], chance: object) -> None:
     def shuffled(blobs: Blobs) -> Blobs:
@@ -68,7 +68,7 @@ def test_shuffled_blobs_give_the_same_bytes(plan: Plan, steps: list[Step], chanc
     assert bytes_of(plan, steps, shuffled) == bytes_of(plan, steps)
 
 
-@law(60)
+@law(50)
 @given(plans(), scripts())
 def test_a_run_that_was_restored_goes_on_with_the_same_bytes(plan: Plan, steps: list[Step]) -> None:
     through = [Step(step.rows, step.now, step.watermark, restart=False) for step in steps]
@@ -99,7 +99,7 @@ class Cut(columnar.ColumnarRun):
         ]  # fmt: skip
 
 
-@law(80)
+@law(40)
 @given(plans(), scripts(), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_partitions_cut_into_many_blobs_give_the_same_answers(
     plan: Plan, steps: list[Step], every: int, chance: object
@@ -144,7 +144,7 @@ WEAK = {
 
 
 @pytest.mark.parametrize("weaken", WEAK.values(), ids=WEAK.keys())
-@law(60)
+@law(40)
 @given(plans(), scripts())
 def test_keys_that_share_a_hash_are_told_apart(
     weaken: Callable[[np.ndarray], np.ndarray], plan: Plan, steps: list[Step]

@@ -65,7 +65,7 @@ def split(draw: st.DrawFn, whole: list[tuple[list[Row], int | None]]) -> list[St
     return [*steps, Step((), now + 1, END_OF_TIME)]
 
 
-@law(100)
+@law(80)
 @given(st.data(), plans(window=steady, watermark=by_hand, modes=("accumulating",)), stretches())
 def test_the_last_pane_does_not_depend_on_the_batch_split(data: st.DataObject, plan: Plan, whole: Any) -> None:
     one, two = (played(plan, data.draw(split(whole)), "columnar") for _ in range(2))
@@ -74,7 +74,7 @@ def test_the_last_pane_does_not_depend_on_the_batch_split(data: st.DataObject, p
     same_answers(answers(one.panes), answers(two.panes))
 
 
-@law(60)
+@law(40)
 @given(st.data(), plans(window=steady, watermark=rules(), modes=("accumulating",)), stretches())
 def test_the_last_pane_does_not_depend_on_the_split_under_any_rule_that_is_patient(
     data: st.DataObject, plan: Plan, whole: Any
@@ -125,7 +125,7 @@ def computed(rows: list[Row]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@law(150)
+@law(120)
 @given(st.data(), plans(window=plain, watermark=by_hand, modes=("accumulating",), filters=False), stretches())
 def test_the_last_pane_is_what_a_batch_computation_gives(data: st.DataObject, plan: Plan, whole: Any) -> None:
     plan = with_mode(plan, "accumulating", **WHAT)
@@ -140,7 +140,7 @@ def test_the_last_pane_is_what_a_batch_computation_gives(data: st.DataObject, pl
     same_answers(found, expected)
 
 
-@law(100)
+@law(80)
 @given(st.data(), plans(modes=("accumulating",)), scripts(odd=False, ended=True))
 def test_a_bigger_batch_is_never_less_complete(data: st.DataObject, plan: Plan, steps: list[Step]) -> None:
     at = data.draw(st.integers(0, len(steps) - 3))

@@ -83,6 +83,7 @@ LISTED = {
     # a fixed or bounded number of turns
     ("order.py", "_contenders"): "one turn for each of the k of a top_k",
     ("slices.py", "_compacted"): "runs to merge",
+    ("slices.py", "_expiring"): "the W before and the W now",
     ("watermark.py", "_remembered"): "chunks of 10,000 delays",
     ("watermark.py", "encoded"): "a snapshot: at most 512 different delays a chunk",
     ("watermark.py", "_minimum"): "sources",
