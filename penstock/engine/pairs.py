@@ -117,7 +117,5 @@ def _spanned(
     """For each window of a key, all cells within it as one; windows that span none are left out."""
     code, start, end = windows
     lined = line(codes, cells.start, np.unique(cells.start))
-    first, beyond = lined.first(code, start), lined.beyond(code, end)
-    filled = beyond > first
-    bounds = (start[filled], end[filled])
-    return fold_spans(cells.take(lined.order), first[filled], beyond[filled], bounds, compiled.accumulators)
+    span = (lined.first(code, start), lined.beyond(code, end))
+    return fold_spans(cells, lined, span, (start, end), compiled.accumulators)

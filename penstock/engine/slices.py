@@ -102,10 +102,9 @@ def _windows(compiled: Compiled, due: list[Cells], clock: Clock, before: int) ->
     starts = np.unique(cells.start)
     lined = line(codes, cells.start, starts, stable=not compiled.numeric)
     code, end = _expiring(compiled, cells, codes, starts, (before, clock.watermark))
-    first, beyond = lined.first(code, end - rule.size), lined.first(code, end)
-    filled = beyond > first
-    window = (end[filled] - rule.size, end[filled])
-    return fold_spans(cells.take(lined.order), first[filled], beyond[filled], window, compiled.accumulators)
+    start = end - rule.size
+    span = (lined.first(code, start), lined.first(code, end))
+    return fold_spans(cells, lined, span, (start, end), compiled.accumulators)
 
 
 def _expiring(

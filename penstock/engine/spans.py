@@ -43,15 +43,21 @@ def line(codes: np.ndarray, times: np.ndarray, instants: np.ndarray, stable: boo
 
 
 def fold_spans(
-    cells: Cells, first: np.ndarray, beyond: np.ndarray, windows: tuple[np.ndarray, np.ndarray],
+    cells: Cells, lined: Line, span: tuple[np.ndarray, np.ndarray], windows: tuple[np.ndarray, np.ndarray],
     accumulators: Sequence[Accumulator],
 ) -> Cells:  # fmt: skip
-    """One cell for each window: what lies in the sorted cells from `first` to before `beyond`; none may be empty."""
-    start, end = windows
-    sums = {name: _spans(ufunc, getattr(cells, name), first, beyond)
+    """One cell for each window: all that lies on the line within its span; a window that spans nothing is left out."""
+    filled = span[1] > span[0]
+    first, beyond = span[0][filled], span[1][filled]
+    sums = {name: _spans(ufunc, pick(getattr(cells, name), lined.order), first, beyond)
             for name, ufunc in (("records", np.add), ("newest", np.maximum), ("since", np.minimum))}  # fmt: skip
-    held = tuple(_held(a, columns, first, beyond) for a, columns in zip(accumulators, cells.held, strict=True))
-    return Cells(take_arrays(cells.keys, first), cells.hash[first], start, end, **sums, held=held)
+    held = tuple(
+        _held(accumulator, take_arrays(columns, lined.order), first, beyond)
+        for accumulator, columns in zip(accumulators, cells.held, strict=True)
+    )
+    model = lined.order[first]
+    keys, start, end = take_arrays(cells.keys, model), windows[0][filled], windows[1][filled]
+    return Cells(keys, cells.hash[model], start, end, **sums, held=held)
 
 
 def _held(accumulator: Accumulator, held: Columns, first: np.ndarray, beyond: np.ndarray) -> Columns:
