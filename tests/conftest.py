@@ -5,8 +5,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ENGINES = ["reference", *(["columnar"] if find_spec("pyarrow") and find_spec("penstock.testing.columnar") else [])]
+
+# A busy machine is no failure: neither an example nor the making of one has a time limit.
+settings.register_profile("penstock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("penstock")
 
 
 @pytest.fixture(params=ENGINES)

@@ -1,4 +1,4 @@
-"""Windows that merge: sessions and custom windows become one another, and what they had shown is withdrawn."""
+"""Windows that merge: sessions become one another, and what they had shown is withdrawn."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import pyarrow as pa
 from penstock.engine.cells import (
     Cells,
     Held,
-    concat_arrays,
     concat_cells,
-    empty_cells,
     group_held,
     pair_held,
     put_held,
@@ -21,7 +19,7 @@ from penstock.engine.cells import (
     take_held,
     zero_held,
 )
-from penstock.engine.combine import Rows, combine_rows, group_rows, keys_of
+from penstock.engine.combine import Rows, group_rows, keys_of
 from penstock.engine.compiled import Compiled
 from penstock.engine.keys import hashes, key_codes, side_by_side
 from penstock.engine.late import LateRows
@@ -39,9 +37,8 @@ from penstock.engine.table import (
 )
 from penstock.engine.trigger import normalized
 from penstock.engine.windows import Clock
-from penstock.errors import DataError
 from penstock.instant import MAX_TIME
-from penstock.window import Custom, Session, Window
+from penstock.window import Session
 
 
 def bursts(compiled: Compiled, rows: Rows, gap: int) -> Cells:
@@ -119,48 +116,6 @@ def merge_sessions(
     merged = merge(compiled, several.take(alive), number[component[alive]], (start[lives], end[lives]), clock)
     placed = int(fresh.records[alive[old:]].sum())
     return concat_windows(windows.take(~touched), merged), late, placed
-
-
-def merge_custom(
-    compiled: Compiled, windows: Windows, rows: Rows | None, clock: Clock
-) -> tuple[Windows, LateRows | None, int, int]:
-    """Windows of the user's making: assigned, then mapped from old to new for each touched key."""
-    rule = compiled.plan.window
-    assert isinstance(rule, Custom)
-    if rows is None or not len(rows):
-        return windows, None, 0, 0
-    row_keys = keys_of(compiled, rows)
-    row_hash = hashes(row_keys, len(rows))
-    touched = among(windows.hash, row_hash)
-    live = windows.take(touched)
-    codes = key_codes(concat_arrays([live.keys, row_keys]), np.concatenate([live.hash, row_hash]))
-    goes, of, start, end = _mapped(rule, live, codes, rows.times)
-    targets = np.array([goes[key] for key in zip(codes[: len(live)].tolist(), live.start.tolist(), live.end.tolist(),
-                                                 strict=True)], dtype=np.int64).reshape(-1, 2)  # fmt: skip
-    placed_code = codes[len(live) + of]
-    becoming = {(code, s, e) for code, (s, e) in zip(codes[: len(live)].tolist(), targets.tolist(), strict=True)}
-    known = np.array([place in becoming for place in zip(placed_code.tolist(), start.tolist(), end.tolist(),
-                                                         strict=True)], dtype=bool)  # fmt: skip
-    alive = known | (compiled.expires_at(end) > clock.watermark)
-    taken = np.zeros(len(rows), dtype=bool)
-    taken[of[alive]] = True
-    late = None
-    if not taken.all():
-        lost = ~taken[of]
-        late = LateRows(rows.take(~taken), (np.cumsum(~taken) - 1)[of[lost]], start[lost], end[lost])
-    missed = int((~alive & taken[of]).sum())
-    cells = empty_cells(compiled.key_types, compiled.accumulators)
-    if alive.any():
-        cells = combine_rows(compiled, rows.take(of[alive]), start[alive], end[alive])
-    fresh = new_windows(compiled, cells, clock.watermark, clock.now)
-    several = concat_windows(live, fresh)
-    bounds = np.concatenate([targets, np.stack([cells.start, cells.end], axis=1)])
-    order, starts = side_by_side([*several.keys, pa.array(bounds[:, 0].copy()), pa.array(bounds[:, 1].copy())])
-    group = np.empty(len(order), dtype=np.int64)
-    group[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
-    first = order[starts]
-    merged = merge(compiled, several, group, (bounds[first, 0].copy(), bounds[first, 1].copy()), clock)
-    return concat_windows(windows.take(~touched), merged), late, int(cells.records.sum()), missed
 
 
 def merge(
@@ -244,34 +199,3 @@ def _cuts(codes: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     cut = np.ones(len(codes), dtype=bool)
     cut[1:] = (codes[1:] != codes[:-1]) | (start[1:] > furthest[:-1])
     return cut
-
-
-def _mapped(
-    rule: Custom, live: Windows, codes: np.ndarray, times: np.ndarray
-) -> tuple[dict[tuple[int, int, int], Window], np.ndarray, np.ndarray, np.ndarray]:
-    """Where each window of each touched key goes, and the placements of each row, each target once."""
-    assigned = {time: rule.assign(time) for time in np.unique(times).tolist()}
-    per_key: dict[int, set[Window]] = {}
-    for code, start, end in zip(codes[: len(live)].tolist(), live.start.tolist(), live.end.tolist(), strict=True):
-        per_key.setdefault(code, set()).add(Window(start, end))
-    row_codes = codes[len(live) :].tolist()
-    for code, time in zip(row_codes, times.tolist(), strict=True):
-        per_key.setdefault(code, set()).update(assigned[time])
-    goes: dict[tuple[int, int, int], Window] = {}
-    for code, windows in per_key.items():
-        try:
-            mapped = rule.merge(sorted(windows))
-        except Exception as error:
-            raise DataError(
-                f"merge failed on the windows of a key: {error}",
-                "without knowing which windows are one, no record can be placed",
-                "let merge return {old: new} for any list of windows",
-            ) from error
-        goes.update({(code, *old): new for old, new in mapped.items()})
-    of, bounds = [], []
-    for row, (code, time) in enumerate(zip(row_codes, times.tolist(), strict=True)):
-        for target in sorted({goes[code, *window] for window in assigned[time]}):
-            of.append(row)
-            bounds.append(target)
-    flat = np.array(bounds, dtype=np.int64).reshape(-1, 2)
-    return goes, np.array(of, dtype=np.int64), flat[:, 0].copy(), flat[:, 1].copy()

@@ -12,12 +12,13 @@ from penstock.engine.assign import windows_of
 from penstock.engine.cells import Cells, concat_cells, empty_cells
 from penstock.engine.combine import concat_rows
 from penstock.engine.compiled import Compiled
+from penstock.engine.custom import merge_custom
 from penstock.engine.ingest import Blob
 from penstock.engine.late import late_table
 from penstock.engine.pairs import forget, take_pairs
 from penstock.engine.panes import no_panes
 from penstock.engine.regroup import combine_cells, fold_runs
-from penstock.engine.sessions import merge_custom, merge_sessions
+from penstock.engine.sessions import merge_sessions
 from penstock.engine.slices import Slices, add_slices, expire_slices, live_windows
 from penstock.engine.table import Windows, no_windows
 from penstock.engine.windows import Clock, evaluate_all, expire, put

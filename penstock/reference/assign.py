@@ -92,7 +92,7 @@ def _merged(machine: Machine, key: Key, records: list[Record], rule: Custom) -> 
         goes = rule.merge(everything)
     except Exception as error:
         raise DataError(
-            f"merge failed on the windows of {key!r}: {error}",
+            f"merge failed on the windows of a key: {error}",
             "without knowing which windows are one, no record can be placed",
             "let merge return {old: new} for any list of windows",
         ) from error

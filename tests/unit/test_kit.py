@@ -93,6 +93,23 @@ def test_bad_rows_are_expected_by_a_part_of_their_reason(engine: str) -> None:
         script.expect_quarantined({"n": 3})
 
 
+def test_rows_after_the_end_are_refused(engine: str) -> None:
+    script = Script(ps.events("at timestamp").event_time("at", watermark=ps.ascending())
+                    .window(ps.tumbling("1 minute")).aggregate(n=ps.rows()), engine)  # fmt: skip
+    script.batch([{"at": "12:00"}])
+    script.end()
+    with pytest.raises(ps.CaseError, match="rows after the end"):
+        script.batch([{"at": "12:01"}])
+
+
+def test_a_column_named_like_a_fact_is_meant_by_its_name(engine: str) -> None:
+    script = Script(ps.events("at timestamp").event_time("at", watermark=ps.ascending())
+                    .window(ps.tumbling("1 minute")).aggregate(index=ps.rows()), engine)  # fmt: skip
+    script.batch([{"at": "12:00"}, {"at": "12:00"}])
+    script.end()
+    script.expect({"index": 2, "pane_index": 0, "pane_timing": "on_time", "pane_final": True})
+
+
 def test_a_resumed_clock_does_not_follow_the_events_any_more(engine: str) -> None:
     script = Script(counted("at timestamp"), engine)
     script.resume("12:00")

@@ -113,10 +113,10 @@ def test_any_other_trigger_goes_on_unchanged_after_completion(play):
     script.expect({"n": 2, "timing": "on_time"})
 
 
-def test_after_the_end_every_event_is_late(play):
+def test_under_an_infinite_watermark_every_event_is_late(play):
     script = play(ps.global_window(), trigger=ps.repeat(ps.count(1)))
     script.batch(at("12:00"))
-    script.end()
+    script.watermark("+inf")
     script.batch(at("12:00", "1960-01-01"))
     assert len(script.late) == 2
     assert all(0 < late.late_by <= MAX_TIME for late in script.late)

@@ -53,8 +53,8 @@ LISTED = {
     ("rows.py", "_map_batches"): "row by row, after a user's function of a batch has thrown",
     ("rows.py", "_countable"): "a user's assign, for each different time",
     ("assign.py", "_custom"): "a user's assign, for each different time",
-    ("sessions.py", "merge_custom"): "windows of a user's merge",
-    ("sessions.py", "_mapped"): "a user's assign for each different time and merge for each touched key",
+    ("custom.py", "_places"): "a user's assign for each different time, and what merge made of it for each touched key",
+    ("custom.py", "_mapped"): "a user's merge for each touched key",
     # per bad row
     ("rows.py", "Read.quarantine"): "bad rows",
     ("rows.py", "_evaluated"): "bad rows, found by halving",
@@ -80,6 +80,8 @@ LISTED = {
     ("windows.py", "_after"): "aggregates",
     ("expression.py", "_extreme"): "operands of least and greatest",
     ("trigger.py", "_Tree.reset"): "nodes of a trigger",
+    ("trigger.py", "slots"): "nodes of a trigger",
+    ("trigger.py", "_with_parents"): "parts of a trigger",
     # a fixed or bounded number of turns
     ("order.py", "_contenders"): "one turn for each of the k of a top_k",
     ("slices.py", "_compacted"): "runs to merge",

@@ -74,6 +74,13 @@ def test_percentile_waits_for_the_delays_it_has_seen(play):
     assert w(script) == "12:18:00"
 
 
+def test_percentile_counts_in_whole_numbers(play):
+    script = play(ps.percentile(0.07))
+    script.batch(at("12:01:39", *(f"12:{second // 60:02d}:{second % 60:02d}" for second in range(98, -1, -1))))
+    # Delays of 0 to 99 seconds: seven of a hundred are at most 6 seconds, though 0.07 * 100 is above 7 in floats.
+    assert w(script) == "12:01:33"
+
+
 def test_percentile_one_waits_for_the_longest_delay(play):
     script = play(ps.percentile(1))
     script.batch(at("12:10", "12:01", "12:09"))
@@ -106,6 +113,15 @@ def test_from_column_is_what_the_source_says(play):
     assert w(script) == "12:01:00"
     script.batch(at("12:12", mark="11:00"))
     assert w(script) == "12:01:00"
+
+
+def test_a_mark_from_the_future_is_quarantined_and_moves_nothing(play):
+    script = play(ps.from_column("mark"), columns="at timestamp, mark timestamp")
+    script.batch(at("12:10", mark="13:09"), now="12:10")
+    assert w(script) == "13:09:00"
+    script.batch(at("12:11", mark="13:12"), now="12:11")
+    assert w(script) == "13:09:00"
+    assert "watermark it carries" in script.quarantined[0].reason
 
 
 def test_punctuated_follows_the_rows_that_are_marks(play):
