@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from penstock.duration import Duration, microseconds, not_negative, positive, words
-from penstock.errors import PlanError
+from penstock.errors import DataError, PlanError
 from penstock.expression import Col, Node, expression, show
 
 
@@ -167,11 +167,16 @@ class Never(Trigger):
 
 
 @dataclass(frozen=True, slots=True)
-class Either(Trigger):
-    """Ready when one of the two is."""
+class Pair(Trigger):
+    """A trigger made of two."""
 
     first: Trigger
     second: Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Either(Pair):
+    """Ready when one of the two is."""
 
     @property
     def can_finish(self) -> bool:
@@ -190,11 +195,8 @@ class Either(Trigger):
 
 
 @dataclass(frozen=True, slots=True)
-class Both(Trigger):
+class Both(Pair):
     """Ready when both are; a part that has finished has done its part."""
-
-    first: Trigger
-    second: Trigger
 
     @property
     def can_finish(self) -> bool:
@@ -213,11 +215,8 @@ class Both(Trigger):
 
 
 @dataclass(frozen=True, slots=True)
-class Then(Trigger):
+class Then(Pair):
     """The first until it is finished, then the second."""
-
-    first: Trigger
-    second: Trigger
 
     @property
     def can_finish(self) -> bool:
@@ -236,11 +235,8 @@ class Then(Trigger):
 
 
 @dataclass(frozen=True, slots=True)
-class Until(Trigger):
+class Until(Pair):
     """Ready when either is; finished once the second was."""
-
-    first: Trigger
-    second: Trigger
 
     @property
     def can_finish(self) -> bool:
@@ -324,6 +320,15 @@ def never() -> Never:
 def repeat(trigger: Trigger) -> Repeat:
     """Start a trigger anew each time it is finished."""
     return Repeat(_trigger(trigger))
+
+
+def uncomputable(error: Exception) -> DataError:
+    """The error for a `when` that cannot be computed."""
+    return DataError(
+        f"the trigger's predicate cannot be computed: {error}",
+        "it is evaluated over the columns of the pane that would be shown",
+        'guard it, such as ps.when("points / nullif(plays, 0) > 2")',
+    )
 
 
 def _trigger(value: object) -> Trigger:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 from penstock.duration import Duration, microseconds, positive, words
-from penstock.errors import PlanError, did_you_mean
+from penstock.errors import DataError, PlanError, did_you_mean
 from penstock.instant import EARLIEST, EPOCH, LATEST, MAX_TIME, MIN_TIME, from_datetime, plus, show
 
 Unit = Literal["day", "week", "month"]
@@ -189,9 +189,16 @@ class Custom(WindowRule):
         """Where each window of a key goes; a window that the user's function leaves out stays."""
         if self.merged is None:
             return {}
-        changed = {Window(*old): Window(*new) for old, new in self.merged(sorted(windows)).items()}
-        for window in changed.values():
-            _well_formed(window)
+        try:
+            changed = {Window(*old): Window(*new) for old, new in self.merged(sorted(windows)).items()}
+            for window in changed.values():
+                _well_formed(window)
+        except Exception as error:
+            raise DataError(
+                f"merge failed on the windows of a key: {error}",
+                "without knowing which windows are one, no record can be placed",
+                "let merge return {old: new} for any list of windows",
+            ) from error
         return {window: changed.get(window, window) for window in windows}
 
     def __str__(self) -> str:

@@ -16,7 +16,6 @@ from penstock.engine.matching import among
 from penstock.engine.sessions import merge
 from penstock.engine.table import Windows, concat_windows, new_windows
 from penstock.engine.windows import Clock
-from penstock.errors import DataError
 from penstock.window import Custom, Window
 
 
@@ -101,14 +100,7 @@ def _mapped(rule: Custom, places: list[tuple[int, Window]]) -> dict[tuple[int, W
         of_key.setdefault(code, set()).add(window)
     goes = {}
     for code, windows in of_key.items():
-        try:
-            mapped = rule.merge(sorted(windows))
-        except Exception as error:
-            raise DataError(
-                f"merge failed on the windows of a key: {error}",
-                "without knowing which windows are one, no record can be placed",
-                "let merge return {old: new} for any list of windows",
-            ) from error
+        mapped = rule.merge(sorted(windows))
         goes.update({(code, old): new for old, new in mapped.items()})
     return goes
 

@@ -22,10 +22,9 @@ from penstock.engine.matching import match
 from penstock.engine.panes import pane_table
 from penstock.engine.table import EARLY, LATE, ON_TIME, Windows, concat_windows, keeps_last, keeps_shown, new_windows
 from penstock.engine.trigger import Sight, fired, ready
-from penstock.errors import DataError
 from penstock.expression import EvaluationError
 from penstock.instant import MIN_TIME
-from penstock.trigger import When
+from penstock.trigger import When, uncomputable
 from penstock.window import Global
 
 
@@ -194,11 +193,7 @@ def _holds(compiled: Compiled, part: When, values: tuple[pa.Array, ...]) -> np.n
     try:
         return evaluate(part.predicate, batch, schema).fill_null(False).to_numpy(zero_copy_only=False)
     except EvaluationError as error:
-        raise DataError(
-            f"the trigger's predicate cannot be computed: {error}",
-            "it is evaluated over the columns of the pane that would be shown",
-            'guard it, such as ps.when("if(plays = 0, false, points / plays > 2)")',
-        ) from None
+        raise uncomputable(error) from None
 
 
 def _added(column: np.ndarray, rows: np.ndarray, more: np.ndarray) -> np.ndarray:

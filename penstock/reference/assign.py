@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 
 from penstock.batch import Counts
-from penstock.errors import DataError
 from penstock.reference.accumulate import Record
 from penstock.reference.machine import Key, Machine, Open
 from penstock.window import Custom, EventPair, Session, Window
@@ -88,14 +87,7 @@ def _merged(machine: Machine, key: Key, records: list[Record], rule: Custom) -> 
     assigned = [(record, rule.assign(record.time)) for record in records]
     live = machine.windows.get(key, {})
     everything = sorted(set(live) | {window for _, windows in assigned for window in windows})
-    try:
-        goes = rule.merge(everything)
-    except Exception as error:
-        raise DataError(
-            f"merge failed on the windows of a key: {error}",
-            "without knowing which windows are one, no record can be placed",
-            "let merge return {old: new} for any list of windows",
-        ) from error
+    goes = rule.merge(everything)
     becoming: dict[Window, list[Open]] = defaultdict(list)
     for open_ in list(live.values()):
         becoming[goes[open_.window]].append(open_)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.batch import Counts
-from penstock.errors import DataError
 from penstock.expression import EvaluationError
 from penstock.instant import MAX_TIME, MIN_TIME, plus
 from penstock.pane import Late, Pane, Timing
@@ -19,7 +18,7 @@ from penstock.plan import Plan
 from penstock.reference import accumulate, trigger as when
 from penstock.reference.accumulate import Record, canonical
 from penstock.reference.expression import evaluator
-from penstock.trigger import Trigger, When
+from penstock.trigger import Trigger, When, uncomputable
 from penstock.window import Global, Window
 
 Key = tuple[Any, ...]
@@ -109,11 +108,7 @@ class Machine:
         try:
             return test(self.results(open_.held, open_.held_records)) is True
         except EvaluationError as error:
-            raise DataError(
-                f"the trigger's predicate cannot be computed: {error}",
-                "it is evaluated over the columns of the pane that would be shown",
-                'guard it, such as ps.when("if(plays = 0, false, points / plays > 2)")',
-            ) from None
+            raise uncomputable(error) from None
 
     def results(self, held: list[Any], records: int) -> dict[str, Any]:
         values = {

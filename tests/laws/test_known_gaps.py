@@ -12,6 +12,7 @@ from penstock.shard import key_hash
 from penstock.stream import Panes
 from penstock.testing import Script
 from penstock.window import WindowRule
+from tests.laws.functions import InOrder
 from tests.laws.streams import Step
 from tests.laws.test_engines_agree_widely import outcome_or_error
 
@@ -56,6 +57,20 @@ def test_discarding_panes_may_add_up_to_more_than_64_bits() -> None:
 def test_late_rows_cannot_overflow() -> None:
     rows = [{"v": HALF, "at": 5}, {"v": HALF, "at": 5}]
     agree(sums(ps.session("2 us")), [(rows, 8)])
+
+
+@pytest.mark.xfail(strict=True, reason="the engine folds by slice or instant, the reference by partition and offset")
+@pytest.mark.parametrize("window", [ps.sliding("4 us", every="1 us"), ps.event_pairs("10 us")], ids=str)
+def test_a_fold_gets_its_values_in_order_of_offsets(window: WindowRule) -> None:
+    cut = ps.events("v long, at timestamp").event_time("at", watermark=ps.by_hand()).window(window)
+    panes = cut.accumulating().aggregate(order=ps.fold("v", InOrder(), type="string"))
+    shown = []
+    for engine in ("reference", "columnar"):
+        script = Script(panes, engine)
+        script.batch([{"v": 1, "at": 16}, {"v": 0, "at": 15}], now=1000)
+        script.end()
+        shown.append(sorted(str(pane) for pane in script.panes))
+    assert shown[0] == shown[1]
 
 
 @pytest.mark.xfail(strict=True, reason="Decimal.normalize rounds to the precision of the caller's decimal context")
