@@ -72,7 +72,7 @@ def _rescued(compiled: Compiled, makers: Cells, suspects: Rows, clock: Clock) ->
     theirs = keys_of(compiled, suspects)
     hashed = np.concatenate([makers.hash, hashes(theirs, len(suspects))])
     codes = key_codes(concat_arrays([makers.keys, theirs]), hashed)
-    lined, mine = line(codes[:m], makers.start, np.unique(makers.start)), codes[m:]
+    lined, mine = line(codes[:m], makers.start), codes[m:]
     times = makers.start[lined.order]
     # The newest maker within reach is the one most alive: it closes a window over the event, or opened one before it.
     for low, high, shift in ((suspects.times, plus(suspects.times, far), 0),
@@ -116,6 +116,8 @@ def _spanned(
 ) -> Cells:
     """For each window of a key, all cells within it as one; windows that span none are left out."""
     code, start, end = windows
-    lined = line(codes, cells.start, np.unique(cells.start))
+    if not len(cells):
+        return cells
+    lined = line(codes, cells.start)
     span = (lined.first(code, start), lined.beyond(code, end))
     return fold_spans(cells, lined, span, (start, end), compiled.accumulators)

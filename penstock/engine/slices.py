@@ -6,6 +6,7 @@ windows they lie in expire.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,14 +20,13 @@ from penstock.engine.keys import key_codes
 from penstock.engine.numbers import constant
 from penstock.engine.panes import pane_table
 from penstock.engine.regroup import fold_runs
-from penstock.engine.spans import fold_spans, line
+from penstock.engine.spans import MANY_MORE, fold_spans, line
 from penstock.engine.table import LATE, ON_TIME
 from penstock.engine.windows import Clock
 from penstock.instant import MIN_TIME
 from penstock.window import Global, Sliding
 
 MANY_RUNS = 16
-MANY_MORE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +42,38 @@ def expire_slices(compiled: Compiled, memory: Slices, clock: Clock) -> tuple[Sli
     if clock.watermark <= memory.watermark:
         return memory, [], 0
     before, memory = memory.watermark, Slices(memory.runs, clock.watermark)
-    shared = compiled.overlapping
     kept, due = [], []
     for run in memory.runs:
-        gone = compiled.expires_at(_last_end(compiled, run)) <= clock.watermark
-        dying = compiled.expires_at(_first_end(compiled, run)) <= clock.watermark if shared else gone
-        if dying.any():
-            # Stretches of slices are found by their instants, so that none needs to be sorted out beforehand.
-            due.append(run if shared or dying.all() else run.take(dying))
-        dead = int(gone.sum())
-        if dead < len(run):
-            # A slice that nobody needs any more may stay a while: it lies in no window that is still to be shown.
-            kept.append(run if dead == 0 or (shared and 2 * dead < len(run)) else run.take(~gone))
+        dying, staying = _sorted_out(compiled, run, clock)
+        due += dying
+        kept += staying
     if not due:
         return memory, [], 0
     windows = _windows(compiled, due, clock, before)
     panes = _panes(compiled, windows)
     return Slices(tuple(kept), clock.watermark), panes, int(windows.records.sum())
+
+
+def _sorted_out(compiled: Compiled, run: Cells, clock: Clock) -> tuple[list[Cells], list[Cells]]:
+    """What of a run lies in windows that expire now, and what is still needed after that."""
+    if compiled.overlapping:
+        return _sorted_out_shared(compiled, run, clock)
+    gone = compiled.expires_at(run.end) <= clock.watermark
+    if not gone.any():
+        return [], [run]
+    return ([run], []) if gone.all() else ([run.take(gone)], [run.take(~gone)])
+
+
+def _sorted_out_shared(compiled: Compiled, run: Cells, clock: Clock) -> tuple[list[Cells], list[Cells]]:
+    """The same where windows share slices: whole runs, for stretches of slices are found by their instants."""
+    oldest = run.take(run.start.argmin(keepdims=True))
+    due = [run] if compiled.expires_at(_first_end(compiled, oldest))[0] <= clock.watermark else []
+    if compiled.expires_at(_last_end(compiled, oldest))[0] > clock.watermark:
+        return due, [run]
+    alive = compiled.expires_at(_last_end(compiled, run)) > clock.watermark
+    # A slice that nobody needs any more may stay a while: it lies in no window that is still to be shown.
+    staying = run if 2 * int(alive.sum()) > len(run) else run.take(alive)
+    return due, [staying] if len(staying) else []
 
 
 def add_slices(compiled: Compiled, memory: Slices, parts: Sequence[Cells], clock: Clock) -> tuple[Slices, int]:
@@ -99,9 +114,9 @@ def _windows(compiled: Compiled, due: list[Cells], clock: Clock, before: int) ->
         return fold_runs(due, compiled.accumulators)
     cells = concat_cells(due)
     codes = key_codes(cells.keys, cells.hash)
-    starts = np.unique(cells.start)
-    lined = line(codes, cells.start, starts, stable=not compiled.numeric)
-    code, end = _expiring(compiled, cells, codes, starts, (before, clock.watermark))
+    step = math.gcd(rule.slide, rule.size % rule.slide)
+    lined = line(codes, cells.start, step, stable=not compiled.numeric)
+    code, end = _expiring(compiled, cells, codes, lined.instants, (before, clock.watermark))
     start = end - rule.size
     span = (lined.first(code, start), lined.first(code, end))
     return fold_spans(cells, lined, span, (start, end), compiled.accumulators)
@@ -138,17 +153,16 @@ def _panes(compiled: Compiled, windows: Cells) -> list[pa.Table]:
 
 def _last_end(compiled: Compiled, cells: Cells) -> np.ndarray:
     """The end of the last window that each slice lies in."""
-    rule = compiled.plan.window
-    if not isinstance(rule, Sliding) or rule.size == rule.slide:
-        return cells.end
-    return (cells.start - rule.offset) // rule.slide * rule.slide + rule.offset + rule.size
+    oldest, copies = covering(_sliding(compiled), cells.start, cells.end)
+    return oldest + (copies - 1) * _sliding(compiled).slide + _sliding(compiled).size
 
 
 def _first_end(compiled: Compiled, cells: Cells) -> np.ndarray:
     """The end of the first window that each slice lies in."""
+    return covering(_sliding(compiled), cells.start, cells.end)[0] + _sliding(compiled).size
+
+
+def _sliding(compiled: Compiled) -> Sliding:
     rule = compiled.plan.window
-    if not isinstance(rule, Sliding) or rule.size == rule.slide:
-        return cells.end
-    newest = (cells.start - rule.offset) // rule.slide * rule.slide + rule.offset
-    copies = (newest - (cells.end - rule.size)) // rule.slide
-    return newest - copies * rule.slide + rule.size
+    assert isinstance(rule, Sliding)
+    return rule
