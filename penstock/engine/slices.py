@@ -66,7 +66,7 @@ def _sorted_out(compiled: Compiled, run: Cells, clock: Clock) -> tuple[list[Cell
 
 def _sorted_out_shared(compiled: Compiled, run: Cells, clock: Clock) -> tuple[list[Cells], list[Cells]]:
     """The same where windows share slices: whole runs, for stretches of slices are found by their instants."""
-    oldest = run.take(run.start.argmin(keepdims=True))
+    oldest = run.take(np.array([run.start.argmin()]))
     due = [run] if compiled.expires_at(_first_end(compiled, oldest))[0] <= clock.watermark else []
     if compiled.expires_at(_last_end(compiled, oldest))[0] > clock.watermark:
         return due, [run]
