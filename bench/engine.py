@@ -28,7 +28,7 @@ from penstock.engine.rows import SourceBatch
 from penstock.engine.step import start, step
 from penstock.engine.watermark import ClockState, end_batch
 from penstock.engine.windows import Clock
-from penstock.stream import Panes, Windowed
+from penstock.stream import Panes
 
 ROWS = 500_000
 EVENTS_A_SECOND = 100_000
@@ -66,15 +66,15 @@ def batches(keys: int, text: bool, count: int) -> list[SourceBatch]:
     return made
 
 
-def plan(text: bool, windowed: Windowed | None = None) -> ps.Stream:
+def stream(text: bool) -> ps.Stream:
     """The stream that every job reads."""
     kind = "string" if text else "long"
     return ps.events(f"key {kind}, value long, at timestamp").event_time(
         "at", watermark=ps.bounded("500 milliseconds")).key_by("key")  # fmt: skip
 
 
-def jobs(quick: bool) -> Iterator[Job]:
-    """What the issue asks for, for numbers and for text as keys."""
+def jobs() -> Iterator[Job]:
+    """Every kind of window that has a figure, for numbers and for text as keys."""
     both = {"total": ps.sum("value"), "rows": ps.rows()}
     for text in (False, True):
         kind = "text" if text else "int"
@@ -82,17 +82,17 @@ def jobs(quick: bool) -> Iterator[Job]:
         for keys, target in ((1_000, 20e6), (1_000_000, 3e6)):
             size = "1 k" if keys == 1_000 else "1 M"
             base = f"tumbling 10 s, {size} {kind} keys"
-            yield Job(base, keys, text, plan(text).window(tumbling).aggregate(**both), target)
-            early = plan(text).window(tumbling, lateness="5 seconds").trigger(
+            yield Job(base, keys, text, stream(text).window(tumbling).aggregate(**both), target)
+            early = stream(text).window(tumbling, lateness="5 seconds").trigger(
                 ps.at_watermark(early=ps.every("1 second"), late=ps.count(1)))  # fmt: skip
             yield Job(f"early and late panes, {size} {kind} keys", keys, text,
                       early.accumulating().aggregate(**both), None, (base, 0.5))  # fmt: skip
         base = f"tumbling 10 s, 1 k {kind} keys"
         yield Job(f"sliding 60 s every 1 s, 1 k {kind} keys", 1_000, text,
-                  plan(text).window(ps.sliding("60 seconds", every="1 second")).aggregate(**both), None,
+                  stream(text).window(ps.sliding("60 seconds", every="1 second")).aggregate(**both), None,
                   (base, 0.5))  # fmt: skip
         yield Job(f"sessions, 1 k {kind} keys", 1_000, text,
-                  plan(text).window(ps.session("50 milliseconds")).aggregate(**both), 3e6)  # fmt: skip
+                  stream(text).window(ps.session("50 milliseconds")).aggregate(**both), 3e6)  # fmt: skip
 
 
 def engine_seconds(panes: Panes, given: list[SourceBatch], warm: int) -> tuple[float, int]:
@@ -135,17 +135,19 @@ def main() -> int:
     options = asked.parse_args()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     pa.set_cpu_count(1)
-    warm, count = (1, 3) if options.quick else (14, 26)
+    # Others may use the machine: engine and bare group-by take turns, and the best turn of each counts.
+    warm, count, rounds = (1, 3, 1) if options.quick else (14, 26, 3)
     print(f"python {platform.python_version()}, pyarrow {pa.__version__}, numpy {np.__version__}, one core, "
-          f"batches of {ROWS:,}, {count - warm} measured after {warm}")  # fmt: skip
+          f"batches of {ROWS:,}, {count - warm} measured after {warm}, best of {rounds}")  # fmt: skip
     print(f"{'job':42} {'M events/s':>10} {'bare':>7} {'of bare':>8} {'panes':>10}  figure")
     figures, rates, made = [], {}, {}
-    for job in jobs(options.quick):
+    for job in jobs():
         if (job.keys, job.text) not in made:
             made = {(job.keys, job.text): batches(job.keys, job.text, count)}
         given = made[job.keys, job.text]
-        spent, shown = engine_seconds(job.panes, given, warm)
-        bare = bare_seconds(given, warm)
+        turns = [(engine_seconds(job.panes, given, warm), bare_seconds(given, warm)) for _ in range(rounds)]
+        spent, shown = min(engine for engine, _ in turns)
+        bare = min(bare for _, bare in turns)
         events = ROWS * (count - warm)
         rates[job.name] = rate = events / spent
         figure, reached = _figure(job, rate, rates)
