@@ -63,7 +63,17 @@ def encoded(value: Any) -> bytes:
     elif isinstance(value, date):
         data = struct.pack("<q", value.toordinal() - _EPOCH_DAY)
     elif isinstance(value, Decimal):
-        data = format(value.normalize(), "f").encode()
+        data = _decimal(value)
     else:
         data = value.encode() if isinstance(value, str) else bytes(value)
     return data if len(data) <= LONG_VALUE else hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _decimal(value: Decimal) -> bytes:
+    """A decimal's digits without closing zeros, and its exponent; no arithmetic, which rounds as the context says."""
+    sign, digits, exponent = value.as_tuple()
+    kept = "".join(map(str, digits)).lstrip("0").rstrip("0")
+    if not kept:
+        return b"0"
+    closing = len(digits) - len("".join(map(str, digits)).rstrip("0"))
+    return f"{'-' * sign}{kept}e{int(exponent) + closing}".encode()

@@ -8,10 +8,11 @@ from penstock.engine.accumulator import Accumulator
 from penstock.engine.distinct import Distinct
 from penstock.engine.extremes import Extreme
 from penstock.engine.folds import Folded
-from penstock.engine.native import native
+from penstock.engine.native import Native
 from penstock.engine.ordered import ordered
 from penstock.engine.sketches import Sketch
-from penstock.schema import NUMBERS, Schema
+from penstock.engine.whole_sum import WholeSum
+from penstock.schema import INTEGERS, NUMBERS, Schema
 
 
 def accumulator_of(name: str, aggregate: Aggregate, schema: Schema) -> Accumulator:
@@ -28,4 +29,5 @@ def accumulator_of(name: str, aggregate: Aggregate, schema: Schema) -> Accumulat
         return Distinct(arrow_type(held))
     if kind in ("min", "max") and held not in NUMBERS:
         return Extreme(arrow_type(held), kind == "max")
-    return native(name, aggregate, schema)
+    whole = kind == "sum" and held in INTEGERS
+    return (WholeSum if whole else Native)(name, aggregate, held in INTEGERS)

@@ -9,14 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.aggregate import Aggregate, overflow
-from penstock.arrow import arrow_type
+from penstock.aggregate import Aggregate
 from penstock.engine.accumulator import Columns, Grouped
-from penstock.schema import INTEGERS, Schema
 
 Spec = tuple[str, str, Any]
-_SAFE = 2**62
-_LOW = np.int64(0xFFFFFFFF)
 _INT, _FLOAT = pa.int64(), pa.float64()
 
 
@@ -27,7 +23,6 @@ class Native:
     name: str
     aggregate: Aggregate
     integer: bool
-    output: pa.DataType
 
     def types(self) -> tuple[pa.DataType, ...]:
         match self.aggregate.kind:
@@ -37,8 +32,6 @@ class Native:
                 return (_INT, _FLOAT, _FLOAT)
             case "min" | "max":
                 return (_INT, _INT)
-            case "sum":
-                return (_INT, _INT if self.integer else _FLOAT)
         return (_INT, _FLOAT)
 
     def zero(self, n: int) -> Columns:
@@ -59,22 +52,18 @@ class Native:
     def prepared(self, values: pa.Array) -> pa.Array:
         """The values as Arrow's group-by should see them: floats to be ordered become integers in the same order."""
         if self.aggregate.kind in ("min", "max") and not self.integer:
-            return pa.array(_ordered(values.fill_null(0.0).to_numpy()), _INT, mask=_nulls(values))
+            return pa.array(_ordered(values.fill_null(0.0).to_numpy()), _INT, mask=nulls_of(values))
         if self.aggregate.kind in ("mean", "variance") and self.integer:
             return values.cast(_FLOAT, safe=False)
         return values
 
     def safe(self, values: pa.Array) -> bool:
-        """Whether no sum over these values can leave 64 bits."""
-        if self.aggregate.kind != "sum" or not self.integer:
-            return True
-        bounds = pc.min_max(values)
-        low, high = bounds["min"].as_py() or 0, bounds["max"].as_py() or 0
-        return max(-low, high) * max(len(values), 1) < _SAFE
+        """Whether Arrow's group-by may add these values up: it does not say when integers leave 64 bits."""
+        return True
 
     def from_arrow(self, outputs: list[pa.Array]) -> Columns:
         """The accumulators from what Arrow's group-by gave for `specs`."""
-        plain = [_plain(column) for column in outputs]
+        plain = [numbers_of(column) for column in outputs]
         if self.aggregate.kind == "variance":
             n, mean, spread = plain
             return n, mean, spread * n
@@ -84,33 +73,29 @@ class Native:
 
     def partial(self, rows: Grouped) -> Columns:
         values = self.prepared(rows.values)
-        present = ~_nulls(values)
-        n = _add(present.astype(np.int64), rows.starts)
+        present = ~nulls_of(values)
+        n = add_runs(present.astype(np.int64), rows.starts)
         if self.aggregate.kind in ("rows", "count"):
             return (n,)
-        numbers = _plain(values)
+        numbers = numbers_of(values)
         match self.aggregate.kind:
-            case "sum" if self.integer:
-                return n, self._sum(numbers, rows.starts)
             case "min" | "max":
                 return n, self._extreme(numbers, present, rows.starts)
             case "variance":
                 lengths = _lengths(rows.starts, len(numbers))
-                mean = np.divide(_add(numbers, rows.starts), np.maximum(n, 1))
+                mean = np.divide(add_runs(numbers, rows.starts), np.maximum(n, 1))
                 apart = np.where(present, numbers - np.repeat(mean, lengths), 0.0)
-                return n, mean, _add(apart * apart, rows.starts)
-        return n, _add(numbers, rows.starts)
+                return n, mean, add_runs(apart * apart, rows.starts)
+        return n, add_runs(numbers, rows.starts)
 
     def regroups(self, held: Columns) -> bool:
-        """Whether Arrow's group-by may combine these accumulators: no variance, and no sum that could leave 64 bits."""
-        if self.aggregate.kind == "sum" and self.integer:
-            return _bounded(held[1])
+        """Whether Arrow's group-by may combine these accumulators."""
         return self.aggregate.kind != "variance"
 
     def regrouped(self, held: Columns) -> list[tuple[pa.Array, str]]:
         """The accumulators and how Arrow's group-by combines each."""
         if self.aggregate.kind in ("min", "max"):
-            return [(pa.array(held[0]), "sum"), (_with_nulls(held[1], held[0] == 0), self.aggregate.kind)]
+            return [(pa.array(held[0]), "sum"), (with_nulls(held[1], held[0] == 0), self.aggregate.kind)]
         return [(pa.array(column), "sum") for column in held]
 
     def spanning(self, held: Columns) -> tuple[np.ufunc, ...] | None:
@@ -121,31 +106,24 @@ class Native:
         return (np.add,) * len(held) if self.regroups(held) else None
 
     def grouped(self, held: Columns, starts: np.ndarray) -> Columns:
-        n = _add(held[0], starts)
+        n = add_runs(held[0], starts)
         match self.aggregate.kind:
             case "rows" | "count":
                 return (n,)
-            case "sum" if self.integer:
-                return n, self._sum(held[1], starts)
             case "min" | "max":
                 return n, self._extreme(held[1], held[0] > 0, starts)
             case "variance":
                 lengths = _lengths(starts, len(held[0]))
-                mean = _add(held[0] * held[1], starts) / np.maximum(n, 1)
+                mean = add_runs(held[0] * held[1], starts) / np.maximum(n, 1)
                 apart = held[1] - np.repeat(mean, lengths)
-                return n, mean, _add(held[2] + held[0] * apart * apart, starts)
-        return n, _add(held[1], starts)
+                return n, mean, add_runs(held[2] + held[0] * apart * apart, starts)
+        return n, add_runs(held[1], starts)
 
     def pairwise(self, left: Columns, right: Columns) -> Columns:
         n = left[0] + right[0]
         match self.aggregate.kind:
             case "rows" | "count":
                 return (n,)
-            case "sum" if self.integer:
-                total = left[1] + right[1]
-                if (((left[1] ^ total) & (right[1] ^ total)) < 0).any():
-                    raise overflow(self.name, self.aggregate)
-                return n, total
             case "min" | "max":
                 better = np.minimum if self.aggregate.kind == "min" else np.maximum
                 both = better(left[1], right[1])
@@ -163,44 +141,24 @@ class Native:
                 return pa.array(n)
             case "min" | "max":
                 values = held[1] if self.integer else _unordered(held[1])
-                return _with_nulls(values, n == 0)
+                return with_nulls(values, n == 0)
             case "mean":
-                return _with_nulls(held[1] / np.maximum(n, 1), n == 0)
+                return with_nulls(held[1] / np.maximum(n, 1), n == 0)
             case "variance":
-                return _with_nulls(held[2] / np.maximum(n - 1, 1), n < 2)
-        return _with_nulls(held[1], n == 0)
-
-    def _sum(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        """Integer sums that stop rather than wrap: in halves where 64 bits might not do."""
-        if _bounded(values):
-            return _add(values, starts)
-        low, high = _add(values & _LOW, starts), _add(values >> np.int64(32), starts)
-        high += low >> np.int64(32)
-        if ((high < -(2**31)) | (high >= 2**31)).any():
-            raise overflow(self.name, self.aggregate)
-        return (high << np.int64(32)) | (low & _LOW)
+                return with_nulls(held[2] / np.maximum(n - 1, 1), n < 2)
+        return with_nulls(held[1], n == 0)
 
     def _extreme(self, values: np.ndarray, present: np.ndarray, starts: np.ndarray) -> np.ndarray:
         least = self.aggregate.kind == "min"
         limits = np.iinfo(np.int64)
         seen = np.where(present, values, limits.max if least else limits.min)
         found = (np.minimum if least else np.maximum).reduceat(seen, starts) if len(starts) else seen[:0]
-        empty = _add(present.astype(np.int64), starts) == 0
+        empty = add_runs(present.astype(np.int64), starts) == 0
         return np.where(empty, 0, found)
 
 
-def native(name: str, aggregate: Aggregate, schema: Schema) -> Native:
-    """The accumulators of a count, a sum, a mean, a variance or a numeric extreme."""
-    held = "long" if aggregate.column is None else schema.type_of(aggregate.column, name)
-    return Native(name, aggregate, held in INTEGERS, arrow_type(aggregate.result_type(schema, name)))
-
-
-def _bounded(values: np.ndarray) -> bool:
-    """Whether no sum over these values can leave 64 bits."""
-    return len(values) == 0 or max(-int(values.min()), int(values.max())) * len(values) < _SAFE
-
-
-def _add(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+def add_runs(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The sum of each run of rows."""
     return np.add.reduceat(values, starts) if len(starts) else values[:0]
 
 
@@ -208,17 +166,20 @@ def _lengths(starts: np.ndarray, rows: int) -> np.ndarray:
     return np.diff(np.append(starts, rows))
 
 
-def _nulls(values: pa.Array) -> np.ndarray:
+def nulls_of(values: pa.Array) -> np.ndarray:
+    """Where a column is null."""
     if not values.null_count:
         return np.zeros(len(values), dtype=bool)
     return values.is_null().to_numpy(zero_copy_only=False)
 
 
-def _plain(column: pa.Array) -> np.ndarray:
+def numbers_of(column: pa.Array) -> np.ndarray:
+    """A column as plain numbers, 0 where it is null."""
     return column.fill_null(0).to_numpy() if column.null_count else column.to_numpy()
 
 
-def _with_nulls(values: np.ndarray, nulls: np.ndarray) -> pa.Array:
+def with_nulls(values: np.ndarray, nulls: np.ndarray) -> pa.Array:
+    """Numbers as a column that is null where it is told to be."""
     return pa.array(values, mask=nulls) if nulls.any() else pa.array(values)
 
 

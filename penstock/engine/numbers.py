@@ -22,6 +22,11 @@ def places(rows: np.ndarray) -> np.ndarray:
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
+def is_nothing(column: np.ndarray) -> bool:
+    """Whether the column is a single zero, which no sum can change."""
+    return is_constant(column) and column[0] == 0
+
+
 def pick(column: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Rows of a column, by place or by mask."""
     if is_constant(column):
@@ -48,7 +53,7 @@ def changed(column: np.ndarray, rows: np.ndarray, values: np.ndarray | int) -> n
 
 def reduced(ufunc: np.ufunc, column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """A least, greatest or sum of each run of rows."""
-    if is_constant(column) and ufunc is not np.add:
+    if is_nothing(column) or (is_constant(column) and ufunc is not np.add):
         return np.broadcast_to(column[0], len(starts))
     made: np.ndarray = ufunc.reduceat(column, starts) if len(starts) else column[:0]
     return made

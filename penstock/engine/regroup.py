@@ -22,7 +22,7 @@ from penstock.engine.cells import (
 from penstock.engine.keys import side_by_side
 from penstock.engine.matching import match
 from penstock.engine.native import Native
-from penstock.engine.numbers import is_constant, pick
+from penstock.engine.numbers import constant, is_constant, is_nothing, pick
 
 
 def combine_cells(cells: Cells, accumulators: Sequence[Accumulator]) -> Cells:
@@ -68,6 +68,8 @@ def _by_arrow(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accum
         if not isinstance(accumulator, Native) or not accumulator.regroups(held):
             return None
         for j, (column, how) in enumerate(accumulator.regrouped(held)):
+            if is_nothing(held[j]):
+                continue
             columns[f"a{i}.{j}"] = column
             specs.append((f"a{i}.{j}", how))
     names = [f"g{i}" for i in range(len(groups))]
@@ -77,8 +79,9 @@ def _by_arrow(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accum
         return cells
     numbers = {name: pick(getattr(cells, name), np.zeros(made.num_rows, dtype=np.int64)) for name, _ in every}
     numbers |= {name: _plain(made.column(f"{name}_{how}")) for name, how in specs}
+    nothing = constant(0, made.num_rows)
     held = tuple(
-        tuple(numbers[f"a{i}.{j}"] for j in range(len(accumulator.types())))
+        tuple(numbers.get(f"a{i}.{j}", nothing) for j in range(len(accumulator.types())))
         for i, accumulator in enumerate(accumulators)
     )
     keys = tuple(made.column(name).combine_chunks() for name in names[: len(cells.keys)])

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from penstock.aggregate import LISTS, SKETCHES, ZERO_WHEN_EMPTY, Aggregate, overflow
 from penstock.folding import NOTHING, fold_added, fold_combined, fold_result
-from penstock.instant import MAX_TIME, MIN_TIME
 from penstock.sketch import new_sketch, sketch_result, union_sketches, update_sketch
 
 
@@ -126,9 +125,9 @@ def result(aggregate: Aggregate, held: Any, records: int) -> Any:
     return held[0][3] if held else None
 
 
-def refuse_overflow(name: str, aggregate: Aggregate, held: Any) -> None:
-    """Stop where an integer sum has left 64 bits."""
-    if aggregate.kind == "sum" and isinstance(held[0], int) and not MIN_TIME <= held[0] <= MAX_TIME:
+def refuse_overflow(name: str, aggregate: Aggregate, answer: Any) -> None:
+    """Stop where a pane would show an integer sum that 64 bits cannot hold."""
+    if aggregate.kind == "sum" and isinstance(answer, int) and not -(2**63) <= answer < 2**63:
         raise overflow(name, aggregate)
 
 

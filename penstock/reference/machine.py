@@ -115,6 +115,8 @@ class Machine:
             name: accumulate.result(aggregate, accumulator, records)
             for (name, aggregate), accumulator in zip(self.plan.aggregates, held, strict=True)
         }
+        for name, aggregate in self.plan.aggregates:
+            accumulate.refuse_overflow(name, aggregate, values[name])
         # An empty sum is the integer 0 whatever it sums; in a column of doubles it is a double.
         return {name: value * 1.0 if name in self.doubles and value == 0 else value for name, value in values.items()}
 
@@ -206,11 +208,10 @@ class Machine:
         return [accumulate.zero(aggregate) for _, aggregate in self.plan.aggregates]
 
     def combined(self, left: list[Any], right: list[Any]) -> list[Any]:
-        made = []
-        for (name, aggregate), a, b in zip(self.plan.aggregates, left, right, strict=True):
-            made.append(accumulate.combine(aggregate, a, b))
-            accumulate.refuse_overflow(name, aggregate, made[-1])
-        return made
+        return [
+            accumulate.combine(aggregate, a, b)
+            for (_, aggregate), a, b in zip(self.plan.aggregates, left, right, strict=True)
+        ]
 
 
 def _withdrawal(pane: Pane) -> Pane:
