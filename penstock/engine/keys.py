@@ -50,9 +50,11 @@ def side_by_side(columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def key_codes(keys: Keys, hashed: np.ndarray) -> np.ndarray:
-    """A number for each different key: by its hash, and checked by the keys themselves."""
+    """A number for each different key: of one column by itself, of several by the hash, checked by the keys."""
     if not keys or not len(hashed):
         return np.zeros(len(hashed), dtype=np.int64)
+    if len(keys) == 1:
+        return keys[0].dictionary_encode(null_encoding="encode").indices.to_numpy().astype(np.int64)
     found = pa.array(hashed).dictionary_encode()
     codes = found.indices.to_numpy().astype(np.int64)
     first = np.empty(len(found.dictionary), dtype=np.int64)

@@ -23,19 +23,10 @@ class LateRows:
     end: np.ndarray
 
 
-def late_schema(compiled: Compiled) -> pa.Schema:
-    """The row as it reached the window, then why it is late."""
-    missed = pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64())]))
-    return pa.schema([
-        *compiled.row_schema, ("@event_time", pa.int64()), ("@watermark", pa.int64()), ("@late_by", pa.int64()),
-        ("@partition", pa.string()), ("@offset", pa.int64()), ("@windows", missed),
-    ])  # fmt: skip
-
-
 def late_table(compiled: Compiled, parts: Sequence[LateRows], watermark: int) -> pa.Table:
     """Late rows as a table, with W, how late each is, where it came from and what it missed."""
     tables = [_table(compiled, part, watermark) for part in parts if len(part.rows)]
-    return pa.concat_tables(tables) if tables else late_schema(compiled).empty_table()
+    return pa.concat_tables(tables) if tables else compiled.late_schema.empty_table()
 
 
 def _table(compiled: Compiled, late: LateRows, watermark: int) -> pa.Table:
@@ -50,7 +41,7 @@ def _table(compiled: Compiled, late: LateRows, watermark: int) -> pa.Table:
         pa.array(_behind(watermark, rows.times)), rows.partitions, pa.array(rows.offsets),
         pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), windows),
     ]  # fmt: skip
-    return pa.Table.from_arrays(columns, schema=late_schema(compiled))
+    return pa.Table.from_arrays(columns, schema=compiled.late_schema)
 
 
 def _behind(watermark: int, times: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from penstock.engine.late import LateRows
 from penstock.engine.matching import among
 from penstock.engine.regroup import combine_cells
 from penstock.engine.saturate import plus
-from penstock.engine.spans import fold_spans, line
+from penstock.engine.spans import fold_spans, line, rank
 from penstock.engine.table import Windows
 from penstock.engine.windows import Clock, put
 from penstock.window import EventPair
@@ -72,7 +72,7 @@ def _rescued(compiled: Compiled, makers: Cells, suspects: Rows, clock: Clock) ->
     theirs = keys_of(compiled, suspects)
     hashed = np.concatenate([makers.hash, hashes(theirs, len(suspects))])
     codes = key_codes(concat_arrays([makers.keys, theirs]), hashed)
-    lined, mine = line(codes[:m], makers.start), codes[m:]
+    lined, mine = line(codes[:m], rank(makers.start)), codes[m:]
     times = makers.start[lined.order]
     # The newest maker within reach is the one most alive: it closes a window over the event, or opened one before it.
     for low, high, shift in ((suspects.times, plus(suspects.times, far), 0),
@@ -118,6 +118,6 @@ def _spanned(
     code, start, end = windows
     if not len(cells):
         return cells
-    lined = line(codes, cells.start)
+    lined = line(codes, rank(cells.start))
     span = (lined.first(code, start), lined.beyond(code, end))
     return fold_spans(cells, lined, span, (start, end), compiled.accumulators)

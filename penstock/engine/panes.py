@@ -32,24 +32,12 @@ def pane_table(
         pa.repeat(pa.scalar(final), n), pa.repeat(pa.scalar(op, pa.int8()), n), pa.array(event_time),
         pa.array(window[0]), pa.array(window[1]),
     ]  # fmt: skip
-    return pa.Table.from_arrays(columns, schema=pane_schema(compiled))
-
-
-def pane_schema(compiled: Compiled) -> pa.Schema:
-    """The columns of a pane; the last three are instants as numbers, infinities and all."""
-    plan = compiled.plan
-    return pa.schema([
-        *zip(plan.keys, compiled.key_types, strict=True),
-        ("window_start", _INSTANT), ("window_end", _INSTANT),
-        *zip(plan.result_schema.names, compiled.result_types, strict=True),
-        ("pane_index", pa.int64()), ("pane_timing", pa.dictionary(pa.int8(), pa.string())), ("pane_final", pa.bool_()),
-        ("op", pa.int8()), ("@event_time", pa.int64()), ("@start", pa.int64()), ("@end", pa.int64()),
-    ])  # fmt: skip
+    return pa.Table.from_arrays(columns, schema=compiled.pane_schema)
 
 
 def no_panes(compiled: Compiled) -> pa.Table:
     """Nothing shown."""
-    return pane_schema(compiled).empty_table()
+    return compiled.pane_schema.empty_table()
 
 
 def _instants(times: np.ndarray) -> pa.Array:

@@ -20,7 +20,7 @@ from penstock.engine.keys import key_codes
 from penstock.engine.numbers import constant
 from penstock.engine.panes import pane_table
 from penstock.engine.regroup import fold_runs
-from penstock.engine.spans import MANY_MORE, fold_spans, line
+from penstock.engine.spans import MANY_MORE, fold_grid, fold_spans, line, rank
 from penstock.engine.table import LATE, ON_TIME
 from penstock.engine.windows import Clock
 from penstock.instant import MIN_TIME
@@ -66,11 +66,12 @@ def _sorted_out(compiled: Compiled, run: Cells, clock: Clock) -> tuple[list[Cell
 
 def _sorted_out_shared(compiled: Compiled, run: Cells, clock: Clock) -> tuple[list[Cells], list[Cells]]:
     """The same where windows share slices: whole runs, for stretches of slices are found by their instants."""
-    oldest = run.take(np.array([run.start.argmin()]))
-    due = [run] if compiled.expires_at(_first_end(compiled, oldest))[0] <= clock.watermark else []
-    if compiled.expires_at(_last_end(compiled, oldest))[0] > clock.watermark:
+    oldest = np.array([run.start.min()])
+    first, last = _window_ends(compiled, oldest, end_of(compiled, oldest))
+    due = [run] if compiled.expires_at(first)[0] <= clock.watermark else []
+    if compiled.expires_at(last)[0] > clock.watermark:
         return due, [run]
-    alive = compiled.expires_at(_last_end(compiled, run)) > clock.watermark
+    alive = compiled.expires_at(_window_ends(compiled, run.start, run.end)[1]) > clock.watermark
     # A slice that nobody needs any more may stay a while: it lies in no window that is still to be shown.
     staying = run if 2 * int(alive.sum()) > len(run) else run.take(alive)
     return due, [staying] if len(staying) else []
@@ -114,10 +115,13 @@ def _windows(compiled: Compiled, due: list[Cells], clock: Clock, before: int) ->
         return fold_runs(due, compiled.accumulators)
     cells = concat_cells(due)
     codes = key_codes(cells.keys, cells.hash)
-    step = math.gcd(rule.slide, rule.size % rule.slide)
-    lined = line(codes, cells.start, step, stable=not compiled.numeric)
-    code, end = _expiring(compiled, cells, codes, lined.instants, (before, clock.watermark))
+    ranked = rank(cells.start, math.gcd(rule.slide, rule.size % rule.slide))
+    code, end = _expiring(compiled, cells, codes, ranked[0], (before, clock.watermark))
     start = end - rule.size
+    folded = fold_grid(cells, codes, ranked, (code, start, end), compiled.accumulators)
+    if folded is not None:
+        return folded
+    lined = line(codes, ranked, stable=not compiled.numeric)
     span = (lined.first(code, start), lined.first(code, end))
     return fold_spans(cells, lined, span, (start, end), compiled.accumulators)
 
@@ -151,18 +155,9 @@ def _panes(compiled: Compiled, windows: Cells) -> list[pa.Table]:
     return [pane_table(compiled, windows.keys, (windows.start, windows.end), values, shown, (True, 1))]
 
 
-def _last_end(compiled: Compiled, cells: Cells) -> np.ndarray:
-    """The end of the last window that each slice lies in."""
-    oldest, copies = covering(_sliding(compiled), cells.start, cells.end)
-    return oldest + (copies - 1) * _sliding(compiled).slide + _sliding(compiled).size
-
-
-def _first_end(compiled: Compiled, cells: Cells) -> np.ndarray:
-    """The end of the first window that each slice lies in."""
-    return covering(_sliding(compiled), cells.start, cells.end)[0] + _sliding(compiled).size
-
-
-def _sliding(compiled: Compiled) -> Sliding:
+def _window_ends(compiled: Compiled, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of the first and of the last window that each slice lies in."""
     rule = compiled.plan.window
     assert isinstance(rule, Sliding)
-    return rule
+    oldest, copies = covering(rule, start, end)
+    return oldest + rule.size, oldest + (copies - 1) * rule.slide + rule.size

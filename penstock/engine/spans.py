@@ -37,15 +37,15 @@ class Line:
         return np.searchsorted(self.places, self.at(codes, times, "right"))
 
 
-def line(codes: np.ndarray, times: np.ndarray, step: int = 1, stable: bool = True) -> Line:
-    """The line of cells at these instants of these keys; stable where the order of equal ones leaves a trace."""
-    instants, ranks = _ranked(times, step)
+def line(codes: np.ndarray, ranked: tuple[np.ndarray, np.ndarray], stable: bool = True) -> Line:
+    """The line of cells of these keys, their instants ranked; stable where the order of equal ones leaves a trace."""
+    instants, ranks = ranked
     unordered = codes * (len(instants) + 1) + ranks
     order = np.argsort(unordered, kind="stable" if stable else "quicksort")
     return Line(instants, unordered[order], order)
 
 
-def _ranked(times: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
+def rank(times: np.ndarray, step: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """The different instants in order, and the rank of each; by counting where steps between them are few."""
     low = int(times.min())
     if (int(times.max()) - low) // step > MANY_MORE * len(times):
@@ -53,6 +53,66 @@ def _ranked(times: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
     place = (times - low) // step
     there = np.bincount(place) > 0
     return low + np.flatnonzero(there) * step, (np.cumsum(there) - 1)[place]
+
+
+def fold_grid(
+    cells: Cells, codes: np.ndarray, ranked: tuple[np.ndarray, np.ndarray],
+    windows: tuple[np.ndarray, np.ndarray, np.ndarray], accumulators: Sequence[Accumulator],
+) -> Cells | None:  # fmt: skip
+    """The same as `fold_spans` for windows of a key from a start to before an end, on a grid of keys and instants.
+
+    None where most of the grid would be empty, or where an accumulator is not made of numbers that are added up.
+    """
+    (instants, ranks), (code, start, end) = ranked, windows
+    keys, width = int(codes.max()) + 1, len(instants)
+    reductions = _reductions(accumulators, cells)
+    if reductions is None or keys * width > MANY_MORE * len(cells):
+        return None
+    first, beyond = (code * width + np.searchsorted(instants, edge) for edge in (start, end))
+    some = beyond > first
+    grid = _Grid(keys * width, codes * width + ranks, first[some], beyond[some])
+    records = grid.folded(np.add, cells.records)
+    filled = records > 0
+    model = np.empty(keys, dtype=np.int64)
+    model[codes] = np.arange(len(codes))
+    of = model[code[some][filled]]
+    held = tuple(
+        tuple(grid.folded(how, column)[filled] for how, column in zip(hows, columns, strict=True))
+        for hows, columns in zip(reductions, cells.held, strict=True)
+    )
+    return Cells(
+        take_arrays(cells.keys, of), cells.hash[of], start[some][filled], end[some][filled], records[filled],
+        pick(grid.folded(np.maximum, cells.newest), filled), pick(grid.folded(np.minimum, cells.since), filled), held,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Room for every instant of every key: where each cell lies in it, and the stretches that are wanted."""
+
+    size: int
+    place: np.ndarray
+    first: np.ndarray
+    beyond: np.ndarray
+
+    def folded(self, how: np.ufunc, column: np.ndarray) -> np.ndarray:
+        """A column of the cells reduced over each stretch."""
+        if is_nothing(column) or (is_constant(column) and how is not np.add):
+            return pick(column, self.first)
+        limits = np.iinfo(np.int64)
+        nothing = 0 if how is np.add else limits.max if how is np.minimum else limits.min
+        room = np.full(self.size, nothing, dtype=column.dtype)
+        how.at(room, self.place, column)
+        return _spans(how, room, self.first, self.beyond)
+
+
+def _reductions(accumulators: Sequence[Accumulator], cells: Cells) -> list[tuple[np.ufunc, ...]] | None:
+    """How each accumulator's columns are reduced, if that is all there is to any of them."""
+    found = [
+        accumulator.spanning(columns) if isinstance(accumulator, Native) else None
+        for accumulator, columns in zip(accumulators, cells.held, strict=True)
+    ]
+    return None if None in found else [hows for hows in found if hows is not None]
 
 
 def fold_spans(

@@ -78,6 +78,8 @@ LISTED = {
     ("memory.py", "_nested"): "columns of a snapshot",
     ("order.py", "in_order"): "columns that order",
     ("windows.py", "_after"): "aggregates",
+    ("spans.py", "fold_grid"): "accumulators and their columns",
+    ("spans.py", "_reductions"): "accumulators",
     ("expression.py", "_extreme"): "operands of least and greatest",
     ("trigger.py", "_Tree.reset"): "nodes of a trigger",
     ("trigger.py", "slots"): "nodes of a trigger",
