@@ -17,6 +17,7 @@ from penstock.engine.cells import Held
 from penstock.engine.native import Native
 from penstock.engine.saturate import plus
 from penstock.plan import Plan
+from penstock.trigger import When
 from penstock.window import Custom, EventPair, Session, Sliding
 
 
@@ -74,8 +75,13 @@ class Compiled:
 
     @cached_property
     def by_slices(self) -> bool:
-        """Whether windows show one pane, when they expire: then slices are enough, and no window has a state."""
-        return self.plan.fires_once and not isinstance(self.plan.window, (Session, EventPair)) and not self.merging
+        """Whether windows show one pane, when they expire: then slices are enough, and no window has a state.
+
+        A `when` that cannot be computed stops the run, also where its answer would not matter: so it is looked at.
+        """
+        asked = any(isinstance(part, When) for part in self.plan.trigger.walk())
+        made = isinstance(self.plan.window, (Session, EventPair)) or self.merging
+        return self.plan.fires_once and not asked and not made
 
     @cached_property
     def overlapping(self) -> bool:
