@@ -30,7 +30,7 @@ SHORT = {
         compiled.plan.inputs plan.inputs one.before one.after nodes typed.args typed.node.args pairs choices
     """,
     "nodes of a trigger": """
-        trigger.walk compiled.plan.trigger.walk stateful slots places whens
+        trigger.walk compiled.plan.trigger.walk self.plan.trigger.walk stateful slots places whens
     """,
     "blobs, partitions and runs": """
         parts blobs reports runs memory.runs memory.slices.runs both tick.partitions heard spoken.items timed
