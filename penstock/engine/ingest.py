@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,21 +54,31 @@ def ingest(compiled: Compiled, given: SourceBatch, watermark: int, now: int) -> 
     one = next(one for one in compiled.plan.inputs if one.source.name == given.source)
     read = read_rows(compiled.plan, one, given, now)
     rows = Rows(read.batch, read.times, f"{given.source}/{given.partition}", given.offsets, read.at)
-    cells, suspects, late, missed = _placed(compiled, rows, watermark)
+    placed = _placed(compiled, rows, watermark)
+    late, judged_later = (0 if some is None else len(some) for some in (placed.late, placed.suspects))
     assert read.stamps is not None
     counts = Counts(
         read=len(given.offsets), added=read.added, dropped=read.dropped, filtered=read.filtered,
-        quarantined=len(read.bad), late=0 if late is None else len(late.rows), missed=missed,
-        kept=len(rows) - (0 if late is None else len(late.rows)) - (0 if suspects is None else len(suspects)),
+        quarantined=len(read.bad), late=late, kept=len(rows) - late - judged_later, missed=placed.missed,
     )  # fmt: skip
     report = Report(given.source, given.partition, read.stamps.good, read.stamps.given)
-    return Ingested(Blob(given.origin, cells, suspects), late, report, read.bad, counts)
+    return Ingested(Blob(given.origin, placed.cells, placed.suspects), placed.late, report, read.bad, counts)
 
 
-def _placed(compiled: Compiled, rows: Rows, watermark: int) -> tuple[Cells, Rows | None, LateRows | None, int]:
+class _Placed(NamedTuple):
     """Cells of what is alive, rows for the shard to judge, rows that are late, and placements that were missed."""
+
+    cells: Cells
+    suspects: Rows | None = None
+    late: LateRows | None = None
+    missed: int = 0
+
+
+def _placed(compiled: Compiled, rows: Rows, watermark: int) -> _Placed:
+    """Put rows into windows, as far as that can be done without knowing what the shard holds."""
+    nothing = empty_cells(compiled.key_types, compiled.accumulators)
     if len(rows) == 0:
-        return empty_cells(compiled.key_types, compiled.accumulators), None, None, 0
+        return _Placed(nothing)
     assigned = assign(compiled, rows.times)
     if compiled.suspects:
         return _with_suspects(compiled, rows, assigned, watermark)
@@ -79,10 +90,8 @@ def _placed(compiled: Compiled, rows: Rows, watermark: int) -> tuple[Cells, Rows
         if dead.any():
             late = _late(compiled, rows.take(dead), assigned.take(dead))
             rows, assigned = rows.take(~dead), assigned.take(~dead)
-    if len(rows) == 0:
-        return empty_cells(compiled.key_types, compiled.accumulators), None, late, 0
-    cells = combine_rows(compiled, rows, assigned.start, assigned.end)
-    return cells, None, late, _missed(compiled, cells, watermark)
+    cells = combine_rows(compiled, rows, assigned.start, assigned.end) if len(rows) else nothing
+    return _Placed(cells, late=late, missed=_missed(compiled, cells, watermark))
 
 
 def _some_expired(compiled: Compiled, times: np.ndarray, assigned: Assigned, watermark: int) -> bool:
@@ -98,7 +107,7 @@ def _some_expired(compiled: Compiled, times: np.ndarray, assigned: Assigned, wat
 def _missed(compiled: Compiled, cells: Cells, watermark: int) -> int:
     """How many placements in expired windows the records of live slices missed."""
     rule = compiled.plan.window
-    if not isinstance(rule, Sliding) or rule.size == rule.slide or watermark == MIN_TIME:
+    if not isinstance(rule, Sliding) or not compiled.overlapping or watermark == MIN_TIME:
         return 0
     missed = covering(rule, cells.start, cells.end, upto=watermark - compiled.plan.lateness - rule.size)[1]
     return int((cells.records * missed).sum())
@@ -108,15 +117,13 @@ def _late(compiled: Compiled, rows: Rows, assigned: Assigned) -> LateRows:
     start = assigned.start
     end = end_of(compiled, start) if assigned.end is None else assigned.end
     rule = compiled.plan.window
-    if isinstance(rule, Sliding) and rule.size != rule.slide:
+    if isinstance(rule, Sliding) and compiled.overlapping:
         of, starts = windows_of(rule, start, end)
         return LateRows(rows, of, starts, starts + rule.size)
     return LateRows(rows, np.arange(len(rows)), start, end)
 
 
-def _several(
-    compiled: Compiled, rows: Rows, assigned: Assigned, watermark: int
-) -> tuple[Cells, Rows | None, LateRows | None, int]:
+def _several(compiled: Compiled, rows: Rows, assigned: Assigned, watermark: int) -> _Placed:
     """Custom windows: a row may lie in several, each alive or not."""
     assert assigned.end is not None
     dead = compiled.expires_at(assigned.end) <= watermark
@@ -128,25 +135,23 @@ def _several(
         number = np.cumsum(~alive) - 1
         late = LateRows(rows.take(~alive), number[assigned.rows[lost]], assigned.start[lost], assigned.end[lost])
     missed = int((dead & alive[assigned.rows]).sum())
-    live = ~dead
-    if not live.any():
-        return empty_cells(compiled.key_types, compiled.accumulators), None, late, missed
-    cells = combine_rows(compiled, rows.take(assigned.rows[live]), assigned.start[live], assigned.end[live])
-    return cells, None, late, missed
+    cells, live = empty_cells(compiled.key_types, compiled.accumulators), ~dead
+    if live.any():
+        cells = combine_rows(compiled, rows.take(assigned.rows[live]), assigned.start[live], assigned.end[live])
+    return _Placed(cells, late=late, missed=missed)
 
 
-def _with_suspects(
-    compiled: Compiled, rows: Rows, assigned: Assigned, watermark: int
-) -> tuple[Cells, Rows | None, LateRows | None, int]:
+def _with_suspects(compiled: Compiled, rows: Rows, assigned: Assigned, watermark: int) -> _Placed:
     """Windows that merge or are made by the data: an event behind W travels as a row, for the shard to judge."""
+    nothing = empty_cells(compiled.key_types, compiled.accumulators)
     if isinstance(compiled.plan.window, Custom):
-        return empty_cells(compiled.key_types, compiled.accumulators), rows, None, 0
+        return _Placed(nothing, suspects=rows)
     suspects = None
     if _some_expired(compiled, rows.times, assigned, watermark):
         dead = compiled.expires_at(last_end(compiled, rows.times, assigned)) <= watermark
         suspects, rows, assigned = rows.take(dead), rows.take(~dead), assigned.take(~dead)
     if len(rows) == 0:
-        return empty_cells(compiled.key_types, compiled.accumulators), suspects, None, 0
+        return _Placed(nothing, suspects=suspects)
     if isinstance(compiled.plan.window, Session):
-        return bursts(compiled, rows, compiled.plan.window.gap), suspects, None, 0
-    return combine_rows(compiled, rows, assigned.start, assigned.end), suspects, None, 0
+        return _Placed(bursts(compiled, rows, compiled.plan.window.gap), suspects=suspects)
+    return _Placed(combine_rows(compiled, rows, assigned.start, assigned.end), suspects=suspects)

@@ -22,6 +22,9 @@ class LateRows:
     start: np.ndarray
     end: np.ndarray
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
 
 def late_table(compiled: Compiled, parts: Sequence[LateRows], watermark: int) -> pa.Table:
     """Late rows as a table, with W, how late each is, where it came from and what it missed."""

@@ -95,7 +95,7 @@ def add_slices(compiled: Compiled, memory: Slices, parts: Sequence[Cells], clock
 def live_windows(compiled: Compiled, cells: Cells, watermark: int) -> np.ndarray:
     """How many windows that have not expired each slice lies in."""
     rule = compiled.plan.window
-    if not isinstance(rule, Sliding) or rule.size == rule.slide:
+    if not isinstance(rule, Sliding) or not compiled.overlapping:
         return (compiled.expires_at(cells.end) > watermark).astype(np.int64)
     return covering(rule, cells.start, cells.end, after=watermark - compiled.plan.lateness - rule.size)[1]
 

@@ -80,7 +80,7 @@ def open_windows(compiled: Compiled, memory: Memory) -> int:
         return len(memory.windows)
     rule = compiled.plan.window
     cells = fold_runs(memory.slices.runs, compiled.accumulators)
-    if isinstance(rule, Sliding) and rule.size != rule.slide:
+    if isinstance(rule, Sliding) and compiled.overlapping:
         alive = memory.slices.watermark - compiled.plan.lateness - rule.size
         of, first = windows_of(rule, cells.start, cells.end, after=alive)
         cells = replace(cells.take(of), start=first, end=first + rule.size)
@@ -111,8 +111,7 @@ def _taken(compiled: Compiled, memory: Memory, blobs: Sequence[Blob], clock: Clo
     else:
         cells = _in_windows(compiled, cells, clock)
         windows, placed = put(compiled, windows, cells, clock), int(cells.records.sum())
-    lost = 0 if late is None else len(late.rows)
-    judged = 0 if suspects is None else len(suspects)
+    lost, judged = (0 if some is None else len(some) for some in (late, suspects))
     counts = Counts(late=lost, kept=judged - lost, placed=placed, missed=missed)
     table = late_table(compiled, [] if late is None else [late], clock.watermark)
     return Memory(windows, memory.slices, events), table, counts
@@ -127,7 +126,7 @@ def _cells(compiled: Compiled, parts: list[Cells]) -> Cells:
 def _in_windows(compiled: Compiled, cells: Cells, clock: Clock) -> Cells:
     """The cells of slices as cells of the live windows they lie in."""
     rule = compiled.plan.window
-    if not isinstance(rule, Sliding) or rule.size == rule.slide or not len(cells):
+    if not isinstance(rule, Sliding) or not compiled.overlapping or not len(cells):
         return cells
     alive = clock.watermark - compiled.plan.lateness - rule.size
     of, first = windows_of(rule, cells.start, cells.end, after=alive)
