@@ -79,8 +79,13 @@ def last_end(compiled: Compiled, times: np.ndarray, assigned: Assigned) -> np.nd
 
 def _floor(times: np.ndarray, step: int, offset: int) -> np.ndarray:
     """The last multiple of a step (and an offset) up to each instant; one value where all have the same."""
-    if len(times):
-        low, high = ((int(edge) - offset) // step * step + offset for edge in (times.min(), times.max()))
+
+    def below(instant: int) -> int:
+        return (instant - offset) // step * step + offset
+
+    # Most batches of a stream lie in one or two windows; a look at both ends rules out the first.
+    if len(times) and below(int(times[0])) == below(int(times[-1])):
+        low, high = below(int(times.min())), below(int(times.max()))
         if low == high:
             return np.broadcast_to(np.int64(low), len(times))
     floor = times - offset if offset else times // step

@@ -18,7 +18,7 @@ from penstock.engine.compiled import Compiled
 from penstock.engine.expression import evaluate
 from penstock.engine.keys import Keys, canonical, hashes, side_by_side
 from penstock.engine.native import Native
-from penstock.engine.numbers import constant, places
+from penstock.engine.numbers import constant, is_constant, places
 from penstock.window import Global
 
 
@@ -183,4 +183,6 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 def _constant(column: np.ndarray) -> bool:
     """Whether all values are one; a broadcast value says so by itself."""
-    return len(column) > 0 and (column.strides == (0,) or bool((column == column[0]).all()))
+    if not len(column) or column[0] != column[-1]:
+        return False
+    return is_constant(column) or bool((column == column[0]).all())
