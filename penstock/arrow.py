@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from penstock.errors import DataError
 from penstock.instant import from_datetime
 from penstock.row_steps import MapBatches
 from penstock.schema import Schema
@@ -47,6 +48,13 @@ def to_arrow(rows: Sequence[dict[str, Any]], schema: Schema) -> pa.RecordBatch:
     import pyarrow as pa
 
     arrays = [pa.array([row[c.name] for row in rows], arrow_type(c.type)) for c in schema.columns]
+    for column, array in zip(schema.columns, arrays, strict=True):
+        if isinstance(array, pa.ChunkedArray):
+            raise DataError(
+                f"the column {column.name!r} holds more than 2 GB in one batch",
+                "an Arrow column of texts or bytes is no larger",
+                "play fewer rows a batch",
+            )
     if not arrays:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))

@@ -11,6 +11,7 @@ from penstock.engine.folds import Folded
 from penstock.engine.native import Native
 from penstock.engine.ordered import ordered
 from penstock.engine.sketches import Sketch
+from penstock.engine.variance import Variance
 from penstock.engine.whole_sum import WholeSum
 from penstock.schema import INTEGERS, NUMBERS, Schema
 
@@ -29,5 +30,5 @@ def accumulator_of(name: str, aggregate: Aggregate, schema: Schema) -> Accumulat
         return Distinct(arrow_type(held))
     if kind in ("min", "max") and held not in NUMBERS:
         return Extreme(arrow_type(held), kind == "max")
-    whole = kind == "sum" and held in INTEGERS
-    return (WholeSum if whole else Native)(name, aggregate, held in INTEGERS)
+    made = Variance if kind == "variance" else WholeSum if kind == "sum" and held in INTEGERS else Native
+    return made(name, aggregate, held in INTEGERS)

@@ -49,6 +49,7 @@ class Ingested:
     counts: Counts
 
 
+@np.errstate(all="ignore")
 def ingest(compiled: Compiled, given: SourceBatch, watermark: int, now: int) -> Ingested:
     """Row steps, event time, windows, and one row for each key and window."""
     one = next(one for one in compiled.plan.inputs if one.source.name == given.source)

@@ -1,4 +1,4 @@
-"""Counts, sums, means, variances and numeric extremes: accumulators of plain numbers, by Arrow's own group-by."""
+"""Counts, sums, means and numeric extremes: accumulators of plain numbers, by Arrow's own group-by."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.aggregate import Aggregate
 from penstock.engine.accumulator import Columns, Grouped
@@ -28,8 +27,6 @@ class Native:
         match self.aggregate.kind:
             case "rows" | "count":
                 return (_INT,)
-            case "variance":
-                return (_INT, _FLOAT, _FLOAT)
             case "min" | "max":
                 return (_INT, _INT)
         return (_INT, _FLOAT)
@@ -43,8 +40,6 @@ class Native:
         match self.aggregate.kind:
             case "rows" | "count":
                 return [counted]
-            case "variance":
-                return [counted, (column, "mean", None), (column, "variance", pc.VarianceOptions(ddof=0))]
             case "min" | "max":
                 return [counted, (column, self.aggregate.kind, None)]
         return [counted, (column, "sum", None)]
@@ -53,7 +48,7 @@ class Native:
         """The values as Arrow's group-by should see them: floats to be ordered become integers in the same order."""
         if self.aggregate.kind in ("min", "max") and not self.integer:
             return pa.array(_ordered(values.fill_null(0.0).to_numpy()), _INT, mask=nulls_of(values))
-        if self.aggregate.kind in ("mean", "variance") and self.integer:
+        if self.aggregate.kind == "mean" and self.integer:
             return values.cast(_FLOAT, safe=False)
         return values
 
@@ -64,9 +59,6 @@ class Native:
     def from_arrow(self, outputs: list[pa.Array]) -> Columns:
         """The accumulators from what Arrow's group-by gave for `specs`."""
         plain = [numbers_of(column) for column in outputs]
-        if self.aggregate.kind == "variance":
-            n, mean, spread = plain
-            return n, mean, spread * n
         if self.aggregate.kind == "mean":
             return plain[0], plain[1].astype(np.float64, copy=False)
         return tuple(plain)
@@ -81,16 +73,11 @@ class Native:
         match self.aggregate.kind:
             case "min" | "max":
                 return n, self._extreme(numbers, present, rows.starts)
-            case "variance":
-                lengths = _lengths(rows.starts, len(numbers))
-                mean = np.divide(add_runs(numbers, rows.starts), np.maximum(n, 1))
-                apart = np.where(present, numbers - np.repeat(mean, lengths), 0.0)
-                return n, mean, add_runs(apart * apart, rows.starts)
         return n, add_runs(numbers, rows.starts)
 
     def regroups(self, held: Columns) -> bool:
         """Whether Arrow's group-by may combine these accumulators."""
-        return self.aggregate.kind != "variance"
+        return True
 
     def regrouped(self, held: Columns) -> list[tuple[pa.Array, str]]:
         """The accumulators and how Arrow's group-by combines each."""
@@ -112,11 +99,6 @@ class Native:
                 return (n,)
             case "min" | "max":
                 return n, self._extreme(held[1], held[0] > 0, starts)
-            case "variance":
-                lengths = _lengths(starts, len(held[0]))
-                mean = add_runs(held[0] * held[1], starts) / np.maximum(n, 1)
-                apart = held[1] - np.repeat(mean, lengths)
-                return n, mean, add_runs(held[2] + held[0] * apart * apart, starts)
         return n, add_runs(held[1], starts)
 
     def pairwise(self, left: Columns, right: Columns) -> Columns:
@@ -128,10 +110,6 @@ class Native:
                 better = np.minimum if self.aggregate.kind == "min" else np.maximum
                 both = better(left[1], right[1])
                 return n, np.where(left[0] == 0, right[1], np.where(right[0] == 0, left[1], both))
-            case "variance":
-                step, whole = right[1] - left[1], np.maximum(n, 1)
-                mean = left[1] + step * right[0] / whole
-                return n, mean, left[2] + right[2] + step * step * left[0] * right[0] / whole
         return n, left[1] + right[1]
 
     def result(self, held: Columns) -> pa.Array:
@@ -144,9 +122,8 @@ class Native:
                 return with_nulls(values, n == 0)
             case "mean":
                 return with_nulls(held[1] / np.maximum(n, 1), n == 0)
-            case "variance":
-                return with_nulls(held[2] / np.maximum(n - 1, 1), n < 2)
-        return with_nulls(held[1], n == 0)
+        # One zero, whatever signs were added up.
+        return with_nulls(held[1] + 0.0, n == 0)
 
     def _extreme(self, values: np.ndarray, present: np.ndarray, starts: np.ndarray) -> np.ndarray:
         least = self.aggregate.kind == "min"
@@ -160,10 +137,6 @@ class Native:
 def add_runs(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """The sum of each run of rows."""
     return np.add.reduceat(values, starts) if len(starts) else values[:0]
-
-
-def _lengths(starts: np.ndarray, rows: int) -> np.ndarray:
-    return np.diff(np.append(starts, rows))
 
 
 def nulls_of(values: pa.Array) -> np.ndarray:

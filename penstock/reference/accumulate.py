@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from penstock.aggregate import LISTS, SKETCHES, ZERO_WHEN_EMPTY, Aggregate, overflow
@@ -27,7 +28,7 @@ def zero(aggregate: Aggregate) -> Any:
         case "sum" | "mean":
             return [0, 0]
         case "variance":
-            return [0, 0.0, 0.0]
+            return [0, Fraction(0), Fraction(0)]
         case "min" | "max":
             return None
         case "distinct":
@@ -52,10 +53,8 @@ def add(aggregate: Aggregate, held: Any, record: Record) -> Any:
         case "sum" | "mean":
             return [held[0] + value, held[1] + 1]
         case "variance":
-            n, mean, m2 = held
-            step = value - mean
-            mean += step / (n + 1)
-            return [n + 1, mean, m2 + step * (value - mean)]
+            exact = Fraction(value) if math.isfinite(value) else math.nan
+            return [held[0] + 1, held[1] + exact, held[2] + exact * exact]
         case "min" | "max":
             return value if held is None else _better(aggregate, held, value)
         case "distinct":
@@ -87,7 +86,7 @@ def combine(aggregate: Aggregate, left: Any, right: Any) -> Any:
         case "sum" | "mean":
             return [left[0] + right[0], left[1] + right[1]]
         case "variance":
-            return _combined_variance(left, right)
+            return [a + b for a, b in zip(left, right, strict=True)]
         case "min" | "max":
             if left is None or right is None:
                 return right if left is None else left
@@ -113,7 +112,8 @@ def result(aggregate: Aggregate, held: Any, records: int) -> Any:
         case "mean":
             return held[0] / held[1] if held[1] else None
         case "variance":
-            return held[2] / (held[0] - 1) if held[0] > 1 else None
+            n, total, squares = held
+            return float((squares - total * total / n) / (n - 1)) if n > 1 else None
         case "distinct":
             return len(held)
         case "fold":
@@ -181,12 +181,3 @@ def _ordered(aggregate: Aggregate, held: list[Any], record: Record, value: Any) 
 
 def _limit(aggregate: Aggregate) -> int:
     return aggregate.size or 1
-
-
-def _combined_variance(left: list[Any], right: list[Any]) -> list[Any]:
-    n = left[0] + right[0]
-    if n == 0:
-        return left
-    step = right[1] - left[1]
-    mean = left[1] + step * right[0] / n
-    return [n, mean, left[2] + right[2] + step * step * left[0] * right[0] / n]

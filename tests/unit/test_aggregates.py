@@ -137,6 +137,19 @@ def test_an_integer_sum_may_leave_64_bits_and_come_back_before_it_is_shown(answe
     assert answer(ps.sum("v"), [-(2**63), -5, 2**62, 7], batches=4) == -(2**63) + 2**62 + 2
 
 
+@pytest.mark.parametrize("base", [0, 10**12, 1_700_000_000_000_000])
+def test_a_variance_far_from_zero_is_exact(answer, base):
+    values = [base + step for step in (3, 1, 4, 1, 5, 9, 2, 6)]
+    assert answer(ps.variance("v"), values, batches=3) == pytest.approx(7.553571428571429, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinities_go_through_sums_without_a_warning(answer):
+    assert answer(ps.sum("v"), [1e308, 1e308], "double") == float("inf")
+    assert math.isnan(answer(ps.sum("v"), [float("inf"), float("-inf")], "double"))
+    assert math.copysign(1, answer(ps.sum("v"), [-0.0], "double")) == 1
+
+
 def test_a_mean_of_large_integers_does_not_overflow(answer):
     assert answer(ps.mean("v"), [2**63 - 1, 2**63 - 1]) == pytest.approx(2**63 - 1)
 

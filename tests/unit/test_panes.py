@@ -46,6 +46,15 @@ def test_the_first_pane_after_completion_is_on_time_whatever_the_trigger(play):
     script.expect({"timing": "on_time", "v": 3}, {"timing": "late", "v": 10})
 
 
+def test_a_window_born_after_completion_waits_for_its_late_part(play):
+    script = play(trigger=ps.at_watermark(late=ps.count(2)))
+    script.watermark("13:00")
+    script.batch(rows(4))
+    script.expect()
+    script.batch(rows(5))
+    script.expect({"timing": "late", "v": 9, "index": 0})
+
+
 def test_a_window_born_after_completion_has_only_late_panes(play):
     script = play()
     script.batch(rows(1), watermark="13:30")
