@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from penstock.errors import DataError, PlanError
-from penstock.expression import Col, Node, columns_of, expression, show, type_of
+from penstock.errors import DataError, PlanError, not_a_column
+from penstock.expression import Col, Name, Node, columns_of, expression, show, type_of
 from penstock.schema import INTEGERS, NUMBERS, Schema, canonical_type
 
 Kind = Literal[
@@ -48,6 +48,14 @@ class Aggregate:
     function: Fold | None = None
     type: str | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse at once what cannot be the name of a column."""
+        if self.kind != "rows" and not isinstance(self.column, str):
+            raise not_a_column(self.column, f"ps.{self.kind}", "points")
+        optional = self.kind not in ("arg_min", "arg_max")
+        if not isinstance(self.by, str) and not (self.by is None and optional):
+            raise not_a_column(self.by, f"by= of ps.{self.kind}", "points")
+
     def result_type(self, schema: Schema, name: str) -> str:
         """The type of the answer; refuses what cannot be computed."""
         if self.where is not None and type_of(self.where, schema, f"{name}'s where") != "boolean":
@@ -58,9 +66,9 @@ class Aggregate:
             )
         if self.column is None:
             return "long"
-        held = schema.type_of(self.column, f"{name} = {self.kind}")
+        held = self._type_of(self.column, schema, name)
         if self.by is not None:
-            _refuse_unordered(schema.type_of(self.by, f"{name} = {self.kind}"), self.by, name, self.kind)
+            _refuse_unordered(self._type_of(self.by, schema, name), self.by, name, self.kind)
         if self.kind in ("sum", "mean", "variance", "approx_quantile") and held not in NUMBERS:
             raise PlanError(
                 f"{name} = {self.kind}({self.column!r}) is over a column of type {held}",
@@ -72,6 +80,15 @@ class Aggregate:
         if self.kind in ("min", "max") or (self.kind == "top_k" and self.by is None):
             _refuse_unordered(held, self.column, name, self.kind)
         return self._result_of(held)
+
+    def _type_of(self, column: str, schema: Schema, name: str) -> str:
+        if column not in schema.names and _computed(column):
+            raise PlanError(
+                f"{name} = {self.kind} names the column {column!r}, which the stream does not have",
+                "an aggregate takes the name of a column; what is computed must become a column first",
+                f'write .with_columns({name}_="{column}") before the window, and ps.{self.kind}("{name}_") in it',
+            )
+        return schema.type_of(column, f"{name} = {self.kind}")
 
     def _result_of(self, held: str) -> str:
         if self.kind in ("count", "distinct", "approx_distinct"):
@@ -207,6 +224,14 @@ def overflow(name: str, aggregate: Aggregate) -> DataError:
 
 def _where(where: Predicate) -> Node | None:
     return None if where is None else expression(where)
+
+
+def _computed(text: str) -> bool:
+    """Whether a text is an expression rather than a name."""
+    try:
+        return not isinstance(expression(text), Name)
+    except PlanError:
+        return False
 
 
 def _size(size: object, what: str) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from penstock.duration import words
-from penstock.errors import PlanError
+from penstock.errors import PlanError, did_you_mean
 from penstock.event_time import FromColumn, Punctuated, TimeBase, Watermark
-from penstock.expression import type_of
+from penstock.expression import columns_of, type_of
 from penstock.pane import PANE_COLUMNS
 from penstock.plan import Input, Plan
 from penstock.row_steps import Map, MapBatches, Where
@@ -149,14 +149,33 @@ def _names(plan: Plan) -> None:
 
 def _trigger(plan: Plan) -> None:
     for part in plan.trigger.walk():
-        if isinstance(part, When) and type_of(part.predicate, plan.result_schema, "when") != "boolean":
-            raise PlanError(
-                f"when({part}) is not a boolean",
-                "the trigger is ready while the predicate over the aggregate's columns is true",
-                'write a comparison, such as ps.when("points > 100")',
-            )
+        if isinstance(part, When):
+            _when(plan, part)
     if isinstance(plan.window, Global) and not plan.bounded:
         _global(plan)
+
+
+def _when(plan: Plan, when: When) -> None:
+    results = plan.result_schema
+    for name in sorted(columns_of(when.predicate)):
+        if name not in results.names:
+            raise PlanError(
+                f"when names the column {name!r}, which is not one of the aggregates",
+                f"a trigger sees the pane that would be shown; its aggregates are: {', '.join(results.names)}",
+                did_you_mean(name, results.names),
+            )
+        if results.type_of(name, "when").startswith("array<"):
+            raise PlanError(
+                f"when looks at {name!r}, which is a list",
+                f"{name} is of type {results.type_of(name, 'when')}, and expressions are of single values",
+                'name an aggregate of a single value, such as plays=ps.rows() with ps.when("plays > 100")',
+            )
+    if type_of(when.predicate, results, "when") != "boolean":
+        raise PlanError(
+            f"when({when}) is not a boolean",
+            "the trigger is ready while the predicate over the aggregate's columns is true",
+            'write a comparison, such as ps.when("points > 100")',
+        )
 
 
 def _global(plan: Plan) -> None:

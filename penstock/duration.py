@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import timedelta
 
@@ -41,11 +42,7 @@ def microseconds(duration: Duration, what: str = "duration") -> int:
     if isinstance(duration, timedelta):
         return _bounded(duration // timedelta(microseconds=1), duration, what)
     if not isinstance(duration, str):
-        raise PlanError(
-            f"{what} is {duration!r}, which is not a duration",
-            "a bare number does not say its unit",
-            f'write words, such as "{duration} seconds", or a timedelta',
-        )
+        raise _no_duration(duration, what)
     text = duration.strip()
     if text == "0":
         return 0
@@ -55,7 +52,10 @@ def microseconds(duration: Duration, what: str = "duration") -> int:
         if part is None:
             raise _unreadable(duration, what)
         unit = _unit(part[2], duration, what)
-        total += round(float(part[1]) * unit) if "." in part[1] else int(part[1]) * unit
+        try:
+            total += round(float(part[1]) * unit) if "." in part[1] else int(part[1]) * unit
+        except (ValueError, OverflowError):  # more digits than Python reads, or than a double can count to
+            raise _too_long(duration, what) from None
         at = part.end()
     if not text:
         raise _unreadable(duration, what)
@@ -104,12 +104,28 @@ def words(length: int) -> str:
 
 def _bounded(length: int, duration: Duration, what: str) -> int:
     if abs(length) > _LONGEST:
-        raise PlanError(
-            f"{what} {duration!r} is too long",
-            "the longest duration is 1,000,000 days",
-            f'write a shorter one, such as {what}="1000 days"',
-        )
+        raise _too_long(duration, what)
     return length
+
+
+def _too_long(duration: Duration, what: str) -> PlanError:
+    shown = repr(duration)
+    return PlanError(
+        f"{what} {shown if len(shown) <= 80 else shown[:40] + '…' + shown[-20:]} is too long",
+        "the longest duration is 1,000,000 days",
+        f'write a shorter one, such as {what}="1000 days"',
+    )
+
+
+def _no_duration(value: object, what: str) -> PlanError:
+    number = isinstance(value, int) and not isinstance(value, bool)
+    if number or (isinstance(value, float) and math.isfinite(value)):
+        why, sample = "a bare number does not say its unit", f"{value} seconds"
+    else:
+        why, sample = "a duration is a number and a unit in words, or a timedelta", "5 minutes"
+    return PlanError(
+        f"{what} is {value!r}, which is not a duration", why, f'write words, such as "{sample}", or a timedelta'
+    )
 
 
 def _unit(word: str, duration: str, what: str) -> int:

@@ -35,13 +35,27 @@ class CaseError(PenstockError):
     """A case file or a test script says something that cannot be played."""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint that names the nearest known word, or lists what there is."""
+def did_you_mean(word: str, known: Iterable[str], example: str | None = None) -> str:
+    """A hint that names the nearest known word, or else the example, or lists what there is."""
     choices = sorted(set(known))
     near = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]!r}?"
+    if example is not None:
+        return example
     return "known: " + ", ".join(choices) if choices else "there is none to choose from"
+
+
+def not_a_column(value: object, where: str, example: str) -> PlanError:
+    """The refusal of what is not the name of a column; `ps.col("at")` is answered with the plain name."""
+    name = getattr(getattr(value, "node", value), "column", None)
+    return PlanError(
+        f"{where} was given {value!r}, which is not the name of a column",
+        "columns are named by text; an expression belongs into with_columns",
+        f"write the plain name in quotes: {name!r}"
+        if isinstance(name, str)
+        else f"write the name in quotes, such as {example!r}",
+    )
 
 
 def unknown_column(name: str, known: Iterable[str], where: str) -> PlanError:

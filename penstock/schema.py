@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from penstock.errors import PlanError, did_you_mean, unknown_column
+from penstock.errors import PlanError, did_you_mean, not_a_column, unknown_column
 
 _ALIASES = {
     "bool": "boolean", "bigint": "long", "int64": "long", "integer": "int", "int32": "int", "real": "float",
@@ -14,6 +14,7 @@ _ALIASES = {
 }  # fmt: skip
 SIMPLE = ("boolean", "int", "long", "float", "double", "string", "binary", "date", "timestamp")
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+_COLON = re.compile(r"([^\s<`\":]+)\s*:\s*(.*)", re.DOTALL)
 _NESTED = re.compile(r"(array|struct|map)<.*>", re.DOTALL)
 INTEGERS = ("int", "long")
 FLOATS = ("float", "double")
@@ -41,11 +42,7 @@ class Schema:
     def type_of(self, name: str, where: str) -> str:
         """The type of a column, or the refusal that names its nearest neighbour."""
         if not isinstance(name, str):
-            raise PlanError(
-                f"{where} was given {name!r}, which is not the name of a column",
-                "columns are named by text; an expression belongs into with_columns",
-                f"write the name in quotes, such as {next(iter(self.names), 'at')!r}",
-            )
+            raise not_a_column(name, where, next(iter(self.names), "at"))
         for column in self.columns:
             if column.name == name:
                 return column.type
@@ -71,6 +68,12 @@ def schema(ddl: str | Schema) -> Schema:
         )
     columns = []
     for part in _split(ddl):
+        if colon := _COLON.fullmatch(part):
+            raise PlanError(
+                f"the schema part {part!r} has a colon",
+                "a column is a name and a type with a space between them",
+                f'write "{colon[1]} {colon[2] or "string"}"',
+            )
         words = part.split(None, 1)
         if len(words) != 2:
             raise PlanError(
@@ -79,6 +82,12 @@ def schema(ddl: str | Schema) -> Schema:
                 'write it as in "team string, points long, at timestamp"',
             )
         columns.append(Column(words[0].strip('`"'), canonical_type(words[1])))
+    if not columns:
+        raise PlanError(
+            "the schema has no columns",
+            "a row holds at least one value, and an event its time",
+            'write it as in "team string, points long, at timestamp"',
+        )
     return checked(tuple(columns))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from penstock.aggregate import Aggregate
 from penstock.check import check, check_time, check_union
@@ -63,8 +63,15 @@ class Stream:
         check_union((self, *others))
         return replace(self, inputs=tuple(one for stream in (self, *others) for one in stream.inputs))
 
-    def event_time(self, column: str, *, watermark: Watermark, unit: str | None = None) -> Stream:
-        """The column that says when it happened, and how the watermark follows it."""
+    def event_time(self, column: str, *, watermark: Watermark | None = None, unit: str | None = None) -> Stream:
+        """The column that says when it happened, and how the watermark follows it, which must be said."""
+        if watermark is None:
+            self.schema.type_of(column, "event_time")
+            raise PlanError(
+                f"event_time({column!r}) does not say how the watermark follows it",
+                "without a watermark no window is ever complete",
+                f'write .event_time({column!r}, watermark=ps.bounded("2 minutes"))',
+            )
         return self._timed(TimeBase("event", column, unit, watermark))
 
     def ingestion_time(self, column: str, *, watermark: Watermark | None = None, unit: str | None = None) -> Stream:
@@ -90,6 +97,22 @@ class Stream:
                 'write .window(ps.tumbling("5 minutes"))',
             )
         return Windowed(self, rule, not_negative(lateness, "lateness"), AtWatermark(None, None), None)
+
+    def trigger(self, when: Trigger) -> NoReturn:
+        """Refused before `window`, as are the four below."""
+        raise _windowless("trigger")
+
+    def accumulating(self) -> NoReturn:
+        raise _windowless("accumulating")
+
+    def discarding(self) -> NoReturn:
+        raise _windowless("discarding")
+
+    def retracting(self) -> NoReturn:
+        raise _windowless("retracting")
+
+    def aggregate(self, **aggregates: Aggregate) -> NoReturn:
+        raise _windowless("aggregate")
 
     def _timed(self, time: TimeBase) -> Stream:
         for one in self.inputs:
@@ -185,6 +208,12 @@ def events(columns: str | Schema, *, name: str = "events", bounded: bool = False
             "partitions are named source/partition, so the name of a source is text without a slash",
             'write name="events"',
         )
+    if not isinstance(bounded, bool):
+        raise PlanError(
+            f"bounded is {bounded!r}",
+            "bounded=True says that the source comes to an end, bounded=False that it may not",
+            "write bounded=True, or leave it out",
+        )
     return Stream((Input(Source(name, schema(columns), bounded, _max_bad(max_bad))),))
 
 
@@ -204,6 +233,14 @@ def _max_bad(limit: int | str | None) -> MaxBad | None:
             'write max_bad=100 or max_bad="1%"',
         )
     return MaxBad(None, share)
+
+
+def _windowless(step: str) -> PlanError:
+    return PlanError(
+        f".{step}(...) on a stream that has no windows",
+        "what is computed, when it is shown and how panes relate are said of windows",
+        f'write .window(ps.tumbling("5 minutes")) first, then .{step}(...)',
+    )
 
 
 def _computed(computed: dict[str, Expression]) -> tuple[tuple[str, Node], ...]:

@@ -20,6 +20,13 @@ class Trigger:
     def __and__(self, other: Trigger) -> Both:
         return Both(self, _trigger(other))
 
+    def __bool__(self) -> bool:
+        raise PlanError(
+            f"a trigger was asked whether it is true or false: {self}",
+            "Python's `and`, `or` and `not` keep one of the two triggers and drop the other",
+            "write a | b for either and a & b for both, each in parentheses; or `is not None`",
+        )
+
     def then(self, other: Trigger) -> Then:
         """This trigger until it is finished, then the other."""
         return Then(self, _trigger(other))
@@ -68,8 +75,9 @@ class AtWatermark(Trigger):
         return self.early is None or self.early.may_stall
 
     def __str__(self) -> str:
-        early = f", before that {self.early}" if self.early else ""
-        return f"when the watermark passes the end{early}, after that {self.late or 'whenever something is new'}"
+        early = f", before that {self.early}" if self.early is not None else ""
+        late = self.late if self.late is not None else "whenever something is new"
+        return f"when the watermark passes the end{early}, after that {late}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ class Count(Trigger):
         return True
 
     def __str__(self) -> str:
-        return f"once {self.n} records are new"
+        return "once 1 record is new" if self.n == 1 else f"once {self.n} records are new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +312,12 @@ def every(period: Duration, *, offset: Duration = "0") -> Every:
 
 def when(predicate: str | Col | Node, *, once: bool = False) -> When:
     """While a predicate over the aggregate's columns holds and something is new."""
+    if not isinstance(once, bool):
+        raise PlanError(
+            f"once is {once!r}",
+            "once=True lets the trigger finish with its first pane, once=False lets it go on",
+            "write once=True, or leave it out",
+        )
     return When(expression(predicate), once)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -178,11 +179,12 @@ class Custom(WindowRule):
         return self.merged is not None
 
     def assign(self, t: int) -> tuple[Window, ...]:
-        windows = tuple(sorted({Window(*window) for window in self.assigned(t)}))
+        given = self.assigned(t)
+        if not isinstance(given, Iterable):
+            raise ValueError(f"assign gave {_shown(given)}, which is not a list of windows (start, end)")
+        windows = tuple(sorted({_well_formed(window) for window in given}))
         if not windows:
             raise ValueError("assign gave the event no window")
-        for window in windows:
-            _well_formed(window)
         return windows
 
     def merge(self, windows: list[Window]) -> dict[Window, Window]:
@@ -190,9 +192,10 @@ class Custom(WindowRule):
         if self.merged is None:
             return {}
         try:
-            changed = {Window(*old): Window(*new) for old, new in self.merged(sorted(windows)).items()}
-            for window in changed.values():
-                _well_formed(window)
+            given = self.merged(sorted(windows))
+            if not isinstance(given, Mapping):
+                raise ValueError(f"it gave {_shown(given)}, which does not map windows to windows")
+            changed = {_well_formed(old): _well_formed(new) for old, new in given.items()}
         except Exception as error:
             raise DataError(
                 f"merge failed on the windows of a key: {error}",
@@ -239,9 +242,7 @@ def calendar(unit: Unit, *, zone: str = "UTC") -> Calendar:
         raise PlanError(
             f"there is no time zone {zone!r}",
             "zones are named as in the IANA time zone database",
-            did_you_mean(zone, available_timezones())
-            if isinstance(zone, str) and len(zone) > 2
-            else 'write zone="Europe/Berlin"',
+            did_you_mean(str(zone), available_timezones(), 'write zone="Europe/Berlin"'),
         )
     return Calendar(unit, zone)
 
@@ -272,6 +273,22 @@ def custom(assign: Assign, merge: Merge | None = None) -> Custom:
     return Custom(assign, merge)
 
 
-def _well_formed(window: Window) -> None:
-    if not window.start < window.end:
-        raise ValueError(f"the window from {window.start} to {window.end} does not end after it starts")
+def _well_formed(given: object) -> Window:
+    """The window that a user's function gave; ValueError says why it is none."""
+    try:
+        start, end = given  # type: ignore[misc]
+    except (TypeError, ValueError):
+        raise ValueError(f"{_shown(given)} is not a window, a pair of start and end") from None
+    for bound in (start, end):
+        if not isinstance(bound, int) or isinstance(bound, bool):
+            raise ValueError(f"a window begins or ends at {_shown(bound)}, which is not whole microseconds")
+        if not MIN_TIME <= bound <= MAX_TIME:
+            raise ValueError(f"a window begins or ends at {_shown(bound)}, which does not fit into 64 bits")
+    if not start < end:
+        raise ValueError(f"the window from {start} to {end} does not end after it starts")
+    return Window(int(start), int(end))
+
+
+def _shown(given: object) -> str:
+    """A value of the user's on one short line."""
+    return " ".join(reprlib.repr(given).split())

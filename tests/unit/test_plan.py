@@ -19,7 +19,7 @@ def scores(watermark="2 minutes", trigger=None, window=None, lateness="1 hour"):
         .with_columns(double="points * 2")
         .key_by("team")
         .window(window or ps.tumbling("5 minutes"), lateness=lateness)
-        .trigger(trigger or ps.at_watermark(early=ps.every("1 minute"), late=ps.count(1)))
+        .trigger(ps.at_watermark(early=ps.every("1 minute"), late=ps.count(1)) if trigger is None else trigger)
         .accumulating()
         .aggregate(points=ps.sum("points"), plays=ps.rows(where="points > 9"))
     )
@@ -83,7 +83,7 @@ def test_explain_answers_what_where_when_and_how():
         "what:   points = sum(points), plays = rows() where points > 9",
         "by:     team",
         "where:  tumbling windows of 5 minutes, corrected for 1 hour after completion",
-        "when:   when the watermark passes the end, before that every 1 minute, after that once 1 records are new",
+        "when:   when the watermark passes the end, before that every 1 minute, after that once 1 record is new",
         "how:    accumulating",
         "before the shuffle: one row per key and window",
     ])  # fmt: skip
