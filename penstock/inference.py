@@ -16,7 +16,7 @@ from penstock.schema import FLOATS, INTEGERS, NUMBERS, Schema, canonical_type
 from penstock.text_cast import decimal_parts
 
 WIDE = "decimal(19,0)"
-_CASTS = {
+CASTS = {
     "int": (*NUMBERS, "string", "decimal"), "long": (*NUMBERS, "string", "decimal"),
     "float": (*NUMBERS, "string", "decimal"), "double": (*NUMBERS, "string", "decimal"),
     "string": (*INTEGERS, "boolean", "string"), "timestamp": ("timestamp", "date", "string"),
@@ -185,7 +185,7 @@ class _Inference:
         widens = part.type in NUMBERS and target in FLOATS
         if widens or part.type in (UNTYPED, target) or (part.type, target) == ("int", "long"):
             return self.become(part, target)
-        allowed = _CASTS[_kind(target)]
+        allowed = CASTS[_kind(target)]
         if _kind(part.type) not in allowed:
             why = f"only {', '.join(allowed)} can become {target}"
             raise self.wrong(node, part, why, "leave the cast out, or cast twice")
@@ -256,7 +256,7 @@ class _Inference:
         types = "; ".join(f"{show(part.node)} is a {part.type}" for part in parts if part.type != UNTYPED)
         first, *rest = [part for part in parts if part.type != UNTYPED]
         other = next(part for part in rest if part.type != first.type)
-        castable = _kind(other.type) in _CASTS[_kind(first.type)]
+        castable = _kind(other.type) in CASTS[_kind(first.type)]
         hint = f"write cast({show(other.node)} as {first.type})" if castable else "give values of one type"
         if first.type in ("timestamp", "date") and isinstance(other.node, n.Literal) and other.type == "string":
             hint = f"write {first.type} {show(other.node)}"

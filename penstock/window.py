@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, NamedTuple
+from operator import index
+from typing import Any, Literal, NamedTuple, SupportsIndex
 from zoneinfo import ZoneInfo, available_timezones
 
 from penstock.duration import Duration, microseconds, positive, words
@@ -273,20 +274,21 @@ def custom(assign: Assign, merge: Merge | None = None) -> Custom:
     return Custom(assign, merge)
 
 
-def _well_formed(given: object) -> Window:
+def _well_formed(given: Any) -> Window:
     """The window that a user's function gave; ValueError says why it is none."""
     try:
-        start, end = given  # type: ignore[misc]
+        start, end = given
     except (TypeError, ValueError):
         raise ValueError(f"{_shown(given)} is not a window, a pair of start and end") from None
     for bound in (start, end):
-        if not isinstance(bound, int) or isinstance(bound, bool):
+        # Any whole number will do, numpy's too; a float or a datetime will not.
+        if not isinstance(bound, SupportsIndex) or isinstance(bound, bool):
             raise ValueError(f"a window begins or ends at {_shown(bound)}, which is not whole microseconds")
-        if not MIN_TIME <= bound <= MAX_TIME:
+        if not MIN_TIME <= index(bound) <= MAX_TIME:
             raise ValueError(f"a window begins or ends at {_shown(bound)}, which does not fit into 64 bits")
-    if not start < end:
+    if not index(start) < index(end):
         raise ValueError(f"the window from {start} to {end} does not end after it starts")
-    return Window(int(start), int(end))
+    return Window(index(start), index(end))
 
 
 def _shown(given: object) -> str:

@@ -13,12 +13,14 @@ from typing import Any
 
 from penstock.errors import CaseError, PlanError, did_you_mean
 from penstock.instant import parse
+from penstock.testing.checking import MARKS, checked_marks, checked_times
 from penstock.testing.makers import make
 
 Said = Mapping[str, Any]
 ENDINGS = (".json", ".toml", ".yaml", ".yml")
 TEXT_OR_NUMBER = (str, int)
 EXPECTED = (str, list)
+ROW_MARKS = (*MARKS, "@times")
 
 FILE_KEYS = {"suite": str, "about": str, "deviations": dict, "defaults": dict, "case": list}
 PLAN_KEYS: dict[str, Any] = {
@@ -102,6 +104,10 @@ def read(path: str | Path) -> list[Case]:
     said = _checked(_normal(_load(path)), FILE_KEYS, where)
     said = _named(said, said.get("deviations", {}), where)
     suite, defaults = said.get("suite", path.stem), _checked(said.get("defaults", {}), PLAN_KEYS, f"{where}: defaults")
+    if not said.get("case"):
+        raise _error(
+            where, "it has no cases", "a case file says at least one thing to play", "add [[case]], with a name"
+        )
     cases = []
     for number, one in enumerate(said.get("case", []), 1):
         name = one.get("name", f"case {number}") if isinstance(one, dict) else f"case {number}"
@@ -140,6 +146,9 @@ def _check_plan(plan: Said, where: str) -> None:
         for value in values.values() if isinstance(values, dict) else values:
             if not isinstance(value, str):
                 raise _error(where, f"{key} holds {value!r}", f"what {key} holds is text", "write it in quotes")
+    if plan.get("sources") == {}:
+        raise _error(where, "sources is empty", "a pipeline reads from at least one source",
+                     "leave sources out, or write sources = { events = {} }")  # fmt: skip
     for name, source in plan.get("sources", {}).items():
         _checked(source, SOURCE_KEYS, f"{where}: the source {name}")
     makers = [(what, plan[what]) for what in ("window", "trigger", "watermark") if what in plan]
@@ -169,16 +178,29 @@ def _step(said: Said, where: str) -> Step:
             raise _error(where, f"{key} is no point in time: {error}", "it is a time of day, ISO 8601, +inf, or "
                          "microseconds", f'write {key} = "12:00"') from None  # fmt: skip
     for key in ("rows", "panes", "late", "quarantined"):
+        _check_text(said.get(key, []), key, where)
         for one in said.get(key, []) if isinstance(said.get(key), list) else []:
             _check_row(one, key, where)
     return Step(**{key: value for key, value in said.items() if key != "about"})
 
 
+def _check_text(said: Any, key: str, where: str) -> None:
+    """A text is a table, of a header and at least one line, or "any" where something is expected."""
+    if isinstance(said, str) and len(said.strip().splitlines()) < 2 and (said != "any" or key == "rows"):
+        words = "a text table" if key == "rows" else 'a text table, or "any"'
+        raise _error(where, f"{key} is {said!r}", f"{key} is a list, {words}; a text table has a header, then lines",
+                     f"for none write {key} = []")  # fmt: skip
+
+
 def _check_row(one: Any, key: str, where: str) -> None:
     if not isinstance(one, dict):
         raise _error(where, f"{key} holds {one!r}", "each is a table", "write { value = 1 }")
-    if not isinstance(one.get("@times", 1), int):
-        raise _error(where, f"@times is {one['@times']!r}", "it is how many rows like this there are", "write a number")
+    try:
+        checked_times(one)
+        if key == "rows":
+            checked_marks(one, ROW_MARKS)
+    except CaseError as error:
+        raise _error(where, error.what, error.why, error.instead) from None
     if one.get("absent") and "deviation" not in one:
         raise _error(where, "a pane is absent without a deviation", "only a named deviation makes up for it",
                      'add deviation = "name: rule"')  # fmt: skip

@@ -16,6 +16,12 @@ ENGINES = {
 
 def start(plan: Plan, engine: str) -> Run:
     """A run of the plan on an engine."""
+    if not isinstance(engine, str):
+        raise CaseError(
+            f"the engine is {engine!r}",
+            "an engine is named by a text",
+            'write Script(panes, "reference"), or Script(panes, "columnar")',
+        )
     if engine not in ENGINES:
         raise CaseError(
             f"there is no engine {engine!r}",

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from penstock.decode import decode_value
 from penstock.duration import microseconds
-from penstock.instant import MAX_TIME, MIN_TIME, parse
+from penstock.errors import did_you_mean
+from penstock.instant import MAX_TIME, MIN_TIME
 from penstock.pane import Late, Pane, Quarantined
 from penstock.plan import Plan
 from penstock.schema import Schema
+from penstock.testing.checking import checked_instant
 
-_TIMES = ("start", "end", "event_time", "W")
+_TIMES = ("start", "end", "event_time", "W", "window_start", "window_end")
+_PANE = ("window", "start", "end", "index", "timing", "final", "event_time", "op",
+         "window_start", "window_end", "pane_index", "pane_timing", "pane_final")  # fmt: skip
+_LATE = ("late_by", "W", "partition", "source", "windows")
+_BAD = ("reason", "step", "partition", "source", "offset")
+
+
+def pane_names(plan: Plan) -> tuple[str, ...]:
+    """The names of what can be expected of a pane."""
+    return (*plan.keys, *(name for name, _ in plan.aggregates), *_PANE)
+
+
+def late_names(plan: Plan) -> tuple[str, ...]:
+    """The names of what can be expected of a late row."""
+    return (*_row_types(plan), *_LATE)
+
+
+def quarantined_names(plan: Plan) -> tuple[str, ...]:
+    """The names of what can be expected of a quarantined row."""
+    return (*_row_types(plan), *_BAD)
 
 
 def pane_facts(plan: Plan, pane: Pane) -> dict[str, Any]:
@@ -50,10 +72,16 @@ def late_facts(late: Late) -> dict[str, Any]:
     }
 
 
-def quarantined_facts(bad: Quarantined) -> dict[str, Any]:
+def quarantined_facts(plan: Plan, bad: Quarantined) -> dict[str, Any]:
     """Everything that can be expected of a quarantined row, by name; a reason is expected in part."""
     where = {"source": bad.source, "partition": bad.partition, "offset": bad.offset}
-    return {**bad.row, **where, "step": bad.step, "reason": bad.reason}
+    return {**wanted_bad(plan, bad.row), **where, "step": bad.step, "reason": bad.reason}
+
+
+def wanted_bad(plan: Plan, want: Mapping[str, Any]) -> dict[str, Any]:
+    """A quarantined row, or what is expected of one: what can be decoded is, and the rest is as it came."""
+    types = _row_types(plan)
+    return {name: _decoded(value, types[name]) if name in types else value for name, value in want.items()}
 
 
 def wanted_row(plan: Plan, want: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,17 +96,41 @@ def wanted_pane(plan: Plan, want: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_instants(schemas: Sequence[Schema], want: Mapping[str, Any]) -> dict[str, Any]:
     stamps = {c.name for held in schemas for c in held.columns if c.type in ("timestamp", "array<timestamp>")}
-    return {name: _instant(value) if name in stamps and value is not None else value for name, value in want.items()}
+    return {name: _instant(value, name) if name in stamps else value for name, value in want.items()}
 
 
-def mismatches(found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, Any]]) -> str | None:
-    """What does not match, in words, or None."""
+def _row_types(plan: Plan) -> dict[str, str]:
+    """The types of all columns; one that is a time before or after the row steps is read as a time."""
+    schemas = (plan.schema, *(one.source.schema for one in plan.inputs))
+    types = {column.name: column.type for held in schemas for column in held.columns}
+    return types | {c.name: c.type for held in schemas for c in held.columns if c.type == "timestamp"}
+
+
+def _decoded(value: Any, kind: str) -> Any:
+    try:
+        return None if value is None else decode_value(value, kind)
+    except (ValueError, OverflowError, KeyError):
+        return value
+
+
+def mismatches(
+    found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, Any]], what: str, names: Iterable[str]
+) -> str | None:
+    """What does not match, in words, or None; a name that nothing of the kind has is told as such."""
     pairs = _matching(found, expected)
     missing = [dict(want) for i, want in enumerate(expected) if i not in pairs]
     extra = [dict(fact) for i, fact in enumerate(found) if i not in pairs.values()]
     said = [f"Unmatched output: expected but not found: {missing}"] if missing else []
     said += [f"Unexpected output: found but not expected: {extra}"] if extra else []
-    return "; ".join(said) or None
+    known = dict.fromkeys([*names, *(name for fact in found for name in fact)])
+    return "; ".join(said + unknown_names(missing, what, known)) or None
+
+
+def unknown_names(wanted: Sequence[Mapping[str, Any]], what: str, known: Iterable[str]) -> list[str]:
+    """For each name that is expected and that nothing of the kind has, a sentence that says so."""
+    names = tuple(known)
+    strange = dict.fromkeys(str(name) for want in wanted for name in want if name not in names)
+    return [f"no {what} has a fact {name!r}: {did_you_mean(name, names)}" for name in strange]
 
 
 def matches(fact: Mapping[str, Any], want: Mapping[str, Any]) -> bool:
@@ -109,7 +161,7 @@ def _matching(found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str
 
 def _equal(name: str, found: Any, wanted: Any) -> bool:
     if name in _TIMES and isinstance(found, int) and isinstance(wanted, (str, datetime)):
-        return found == parse(wanted)
+        return found == checked_instant(wanted, name)
     if isinstance(found, date) and isinstance(wanted, str):
         return found.isoformat() == wanted
     if isinstance(found, Decimal) and isinstance(wanted, (str, float)):
@@ -121,7 +173,7 @@ def _equal(name: str, found: Any, wanted: Any) -> bool:
     if name == "window" and isinstance(wanted, str):
         return wanted == "global" and found == [MIN_TIME, MAX_TIME]
     if name in ("window", "windows") and isinstance(wanted, (list, tuple)):
-        return bool(list(found) == [_instant(part) for part in wanted])
+        return bool(list(found) == [_instant(part, name) for part in wanted])
     if isinstance(found, float) and isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
         return math.isclose(found, wanted, rel_tol=1e-9) or (math.isnan(found) and math.isnan(wanted))
     if isinstance(found, bool) != isinstance(wanted, bool):
@@ -129,8 +181,10 @@ def _equal(name: str, found: Any, wanted: Any) -> bool:
     return bool(found == wanted)
 
 
-def _instant(part: Any) -> Any:
-    return [_instant(inner) for inner in part] if isinstance(part, (list, tuple)) else parse(part)
+def _instant(part: Any, name: str) -> Any:
+    if isinstance(part, (list, tuple)):
+        return [_instant(inner, name) for inner in part]
+    return None if part is None else checked_instant(part, name)
 
 
 def _decimal(wanted: str | float) -> Decimal | None:

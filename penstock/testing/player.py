@@ -12,14 +12,20 @@ from penstock.errors import PenstockError, PlanError
 from penstock.instant import parse, show
 from penstock.pane import Pane
 from penstock.stream import Panes, Stream, events
-from penstock.testing.cases import Case, Said, Step
+from penstock.testing.cases import ROW_MARKS, Case, Said, Step
+from penstock.testing.checking import checked_marks, checked_times
 from penstock.testing.makers import make
 from penstock.testing.matching import (
     late_facts,
+    late_names,
     matches,
     mismatches,
     pane_facts,
+    pane_names,
     quarantined_facts,
+    quarantined_names,
+    unknown_names,
+    wanted_bad,
     wanted_pane,
     wanted_row,
 )
@@ -28,6 +34,7 @@ from penstock.testing.tables import pane_types, read_table, row_types
 
 SCHEMA = "key string, value long, at timestamp"
 NOT_FACTS = ("deviation", "absent", "about")
+HISTORY = ("first", "early", "late", "nsi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +117,8 @@ def _difference(case: Case, engine: str) -> str | None:
         facts = [_facts(script, pane, shown) for pane in outcome.panes]
         said = [
             _panes(script, facts, step.panes),
-            _others(script, [late_facts(late) for late in outcome.late], step.late, "late rows"),
-            _others(script, [quarantined_facts(bad) for bad in outcome.quarantined], step.quarantined, "quarantine"),
+            _late(script, outcome, step.late),
+            _quarantined(script, outcome, step.quarantined),
             _watermark(script, step.watermark_after),
         ]
         wrong = [one for one in said if one is not None]
@@ -128,14 +135,16 @@ def _batch(script: Script, step: Step) -> Outcome:
         return script.resume(step.now)
     if step.end:
         return script.end(now=step.now)
-    rows = read_table(step.rows, row_types(script.plan)) if isinstance(step.rows, str) else step.rows
+    rows = read_table(step.rows, row_types(script.plan), ROW_MARKS) if isinstance(step.rows, str) else step.rows
+    for row in rows:
+        checked_marks(row, ROW_MARKS)
     return script.batch(_times(rows), partition=step.partition, now=step.now, watermark=step.watermark)
 
 
 def _times(rows: Sequence[Said]) -> list[Said]:
     """A row with "@times" stands for that many like it."""
     return [{name: value for name, value in row.items() if name != "@times"}
-            for row in rows for _ in range(row.get("@times", 1))]  # fmt: skip
+            for row in rows for _ in range(checked_times(row))]  # fmt: skip
 
 
 def _facts(script: Script, pane: Pane, shown: Counter[Any]) -> dict[str, Any]:
@@ -151,7 +160,8 @@ def _facts(script: Script, pane: Pane, shown: Counter[Any]) -> dict[str, Any]:
 def _panes(script: Script, facts: Sequence[Mapping[str, Any]], expected: str | Sequence[Said]) -> str | None:
     if expected == "any":
         return None
-    table = read_table(expected, pane_types(script.plan)) if isinstance(expected, str) else expected
+    names = (*pane_names(script.plan), *HISTORY)
+    table = read_table(expected, pane_types(script.plan), names) if isinstance(expected, str) else expected
     shown: list[Said] = []
     absent: list[Said] = []
     for want in table:
@@ -160,19 +170,29 @@ def _panes(script: Script, facts: Sequence[Mapping[str, Any]], expected: str | S
     for want in absent:
         if any(matches(fact, want) for fact in facts):
             return f"Unexpected output: a deviation says that this is not shown: {want}"
-    return mismatches(facts, shown)
+    # What nothing has is never shown: a slip in an absent pane would go unseen.
+    slips = unknown_names(absent, "pane", names)
+    return "; ".join(slips) or mismatches(facts, shown, "pane", names)
 
 
-def _others(
-    script: Script, facts: Sequence[Mapping[str, Any]], expected: str | Sequence[Said], what: str
-) -> str | None:
+def _late(script: Script, outcome: Outcome, expected: str | Sequence[Said]) -> str | None:
     if expected == "any":
         return None
-    table = read_table(expected, row_types(script.plan)) if isinstance(expected, str) else expected
-    # What a decoder refused is there as it came: its times are compared as they are written.
-    wrong = mismatches(facts, _times(table) if what == "quarantine" else
-                       [wanted_row(script.plan, want) for want in _times(table)])  # fmt: skip
-    return None if wrong is None else f"{what}: {wrong}"
+    plan, names = script.plan, late_names(script.plan)
+    table = read_table(expected, row_types(plan), names) if isinstance(expected, str) else expected
+    facts = [late_facts(late) for late in outcome.late]
+    wrong = mismatches(facts, [wanted_row(plan, want) for want in _times(table)], "late row", names)
+    return None if wrong is None else f"late rows: {wrong}"
+
+
+def _quarantined(script: Script, outcome: Outcome, expected: str | Sequence[Said]) -> str | None:
+    if expected == "any":
+        return None
+    plan, names = script.plan, quarantined_names(script.plan)
+    table = read_table(expected, row_types(plan), names) if isinstance(expected, str) else expected
+    facts = [quarantined_facts(plan, bad) for bad in outcome.quarantined]
+    wrong = mismatches(facts, [wanted_bad(plan, want) for want in _times(table)], "quarantined row", names)
+    return None if wrong is None else f"quarantine: {wrong}"
 
 
 def _one_line(text: str) -> str:

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from penstock.batch import Arrival, Counts, Outcome, PartitionClock, Tick
 from penstock.decode import decode
 from penstock.errors import CaseError, did_you_mean
-from penstock.instant import MAX_TIME, event_time_of, parse
+from penstock.instant import MAX_TIME, event_time_of
 from penstock.pane import Late, Pane, Quarantined
 from penstock.plan import Input, Plan
 from penstock.stream import Panes
+from penstock.testing.checking import (
+    MARKS,
+    Row,
+    checked_expected,
+    checked_instant,
+    checked_marks,
+    checked_partitions,
+    checked_plan,
+    checked_rows,
+)
 from penstock.testing.engines import start
 from penstock.testing.matching import (
     late_facts,
+    late_names,
     mismatches,
     pane_facts,
+    pane_names,
     quarantined_facts,
+    quarantined_names,
+    wanted_bad,
     wanted_pane,
     wanted_row,
 )
-from penstock.testing.tables import pane_table, pane_types, read_table, row_types
+from penstock.testing.tables import pane_table, pane_types, row_types
 
-Row = Mapping[str, Any]
 Rows = str | Sequence[Row]
 
 
@@ -34,13 +46,13 @@ class Script:
     """
 
     def __init__(self, panes: Panes | Plan, engine: str = "reference", *, partitions: Sequence[str] = ()) -> None:
-        self.plan = panes.plan if isinstance(panes, Panes) else panes
+        self.plan = checked_plan(panes)
         self.engine = engine
         self.run = start(self.plan, engine)
         self.panes: list[Pane] = []
         self.late: list[Late] = []
         self.quarantined: list[Quarantined] = []
-        self._known = tuple(self._partition(name) for name in partitions)
+        self._known = tuple(self._partition(name) for name in checked_partitions(partitions))
         self._offsets: dict[tuple[str, str], int] = {}
         self._seen = 0
         self._seen_late = 0
@@ -51,33 +63,40 @@ class Script:
     def batch(self, rows: Rows = (), *, partition: str | None = None, now: str | int | None = None,
               watermark: str | int | None = None) -> Outcome:  # fmt: skip
         """Play one batch; a row may name its place with "@partition" and "@source"."""
-        table = read_table(rows, row_types(self.plan)) if isinstance(rows, str) else rows
-        arrivals = [self._arrival(row, partition) for row in table]
+        table = checked_rows(rows, self.plan)
+        at = None if watermark is None else checked_instant(watermark, "watermark")
+        moment = None if now is None else checked_instant(now, "now")
+        before = dict(self._offsets)
+        try:
+            arrivals = [self._arrival(row, partition) for row in table]
+        except CaseError:
+            self._offsets = before  # a batch that is refused has read nothing
+            raise
         if arrivals and self._ended:
             raise CaseError(
                 "rows after the end of the input",
                 "the end says that nothing comes any more, and every window has been closed for it",
                 'play the rows before .end(), or give an infinite watermark with .watermark("+inf")',
             )
-        tick = Tick(self._now(now, arrivals), None if watermark is None else parse(watermark), self._known)
-        return self._play(arrivals, tick)
+        return self._play(arrivals, Tick(self._now(moment, arrivals), at, self._known))
 
     def advance(self, now: str | int) -> Outcome:
         """Move the processing clock, with nothing arriving."""
-        return self.batch((), now=now)
+        return self.batch((), now=checked_instant(now, "now"))
 
     def watermark(self, at: str | int, *, now: str | int | None = None) -> Outcome:
         """Give a watermark by hand, with nothing arriving."""
-        return self.batch((), now=now, watermark=at)
+        return self.batch((), now=now, watermark=checked_instant(at, "at"))
 
     def end(self, *, now: str | int | None = None) -> Outcome:
         """The end of the input: W is infinite, every window shows what it has left, and no more rows are taken."""
+        outcome = self.batch((), now=now, watermark=MAX_TIME)
         self._ended = True
-        return self.batch((), now=now, watermark=MAX_TIME)
+        return outcome
 
     def resume(self, now: str | int) -> Outcome:
         """The first batch after an outage: the time in between counts for no partition's silence."""
-        return self._play([], Tick(self._now(now, ()), None, self._known, resumed=True))
+        return self._play([], Tick(self._now(checked_instant(now, "now"), ()), None, self._known, resumed=True))
 
     def restart(self) -> None:
         """Forget everything and go on from the snapshot, as after a crash between two batches."""
@@ -108,26 +127,31 @@ class Script:
 
     def expect(self, *expected: str | Row) -> None:
         """The panes since the last look are exactly these, in any order; a pane may be given in part."""
-        types = pane_types(self.plan)
-        wanted = [row for part in expected for row in (read_table(part, types) if isinstance(part, str) else [part])]
+        names = pane_names(self.plan)
+        wanted = checked_expected(expected, "expect", pane_types(self.plan), names)
         fresh, self._seen = self.panes[self._seen :], len(self.panes)
-        wrong = mismatches(
-            [pane_facts(self.plan, pane) for pane in fresh], [wanted_pane(self.plan, row) for row in wanted]
-        )
+        facts = [pane_facts(self.plan, pane) for pane in fresh]
+        wrong = mismatches(facts, [wanted_pane(self.plan, row) for row in wanted], "pane", names)
         if wrong:
             raise AssertionError(f"{wrong}\nthe panes were:\n{pane_table(self.plan, fresh)}")
 
-    def expect_late(self, *expected: Row) -> None:
+    def expect_late(self, *expected: str | Row) -> None:
         """The late rows since the last look are exactly these, in any order; a row may be given in part."""
+        names = late_names(self.plan)
+        wanted = checked_expected(expected, "expect_late", row_types(self.plan), names)
         fresh, self._seen_late = self.late[self._seen_late :], len(self.late)
-        wrong = mismatches([late_facts(late) for late in fresh], [wanted_row(self.plan, row) for row in expected])
+        facts = [late_facts(late) for late in fresh]
+        wrong = mismatches(facts, [wanted_row(self.plan, row) for row in wanted], "late row", names)
         if wrong:
             raise AssertionError(f"{wrong}\nthe late rows were: {[str(late) for late in fresh]}")
 
-    def expect_quarantined(self, *expected: Row) -> None:
+    def expect_quarantined(self, *expected: str | Row) -> None:
         """The quarantined rows since the last look are exactly these; a row, and its reason, may be given in part."""
+        names = quarantined_names(self.plan)
+        wanted = checked_expected(expected, "expect_quarantined", row_types(self.plan), names)
         fresh, self._seen_bad = self.quarantined[self._seen_bad :], len(self.quarantined)
-        wrong = mismatches([quarantined_facts(bad) for bad in fresh], expected)
+        facts = [quarantined_facts(self.plan, bad) for bad in fresh]
+        wrong = mismatches(facts, [wanted_bad(self.plan, row) for row in wanted], "quarantined row", names)
         if wrong:
             raise AssertionError(f"{wrong}\nthe quarantined rows were: {fresh}")
 
@@ -149,15 +173,18 @@ class Script:
         return outcome
 
     def _arrival(self, row: Row, partition: str | None) -> Arrival:
-        source, name = self._partition(str(row.get("@partition", partition or "0")), row.get("@source"))
+        checked_marks(row, MARKS)
+        said = row.get("@source")
+        place = str(row.get("@partition", partition or "0"))
+        source, name = self._partition(place, None if said is None else str(said))
         one = self._input(source)
-        values = {column: value for column, value in row.items() if not column.startswith("@")}
+        values = {column: value for column, value in row.items() if column not in MARKS}
         for column in values:
             if column not in one.source.schema.names:
                 raise CaseError(
                     f"the row has a column {column!r}, which the source {source!r} has not",
                     f"its columns are: {', '.join(one.source.schema.names)}",
-                    did_you_mean(column, one.source.schema.names),
+                    did_you_mean(str(column), one.source.schema.names),
                 )
         offset = self._offsets.get((source, name), 0)
         self._offsets[source, name] = offset + 1
@@ -180,10 +207,10 @@ class Script:
             did_you_mean(source, [one.source.name for one in self.plan.inputs]),
         )
 
-    def _now(self, now: str | int | None, arrivals: Sequence[Arrival]) -> int | None:
+    def _now(self, now: int | None, arrivals: Sequence[Arrival]) -> int | None:
         if now is not None:
             self._clock_set = True
-            return parse(now)
+            return now
         if self._clock_set:
             return None
         times = [time for arrival in arrivals for time in self._times(arrival)]

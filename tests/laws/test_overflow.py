@@ -19,7 +19,7 @@ Batch = tuple[list[dict[str, Any]], int | None]
 
 def sums(window: WindowRule, mode: str = "accumulating", trigger: ps.Trigger | None = None) -> Panes:
     cut = ps.events("v long, at timestamp").event_time("at", watermark=ps.by_hand()).window(window)
-    return getattr(cut.trigger(trigger or ps.at_watermark()), mode)().aggregate(total=ps.sum("v"))
+    return getattr(cut.trigger(ps.at_watermark() if trigger is None else trigger), mode)().aggregate(total=ps.sum("v"))
 
 
 def agree(panes: Panes, batches: list[Batch]) -> None:

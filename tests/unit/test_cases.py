@@ -73,6 +73,8 @@ def test_every_kind_of_expectation(tmp_path: Path, engine: str) -> None:
         {"restart": True, "rows": [ROW], "late": [{"at": "12:00:10", "W": "12:01", "late_by": "50 seconds"}]},
         {"rows": [{**ROW, "@times": 3}], "late": "any", "watermark_after": "12:01"},
         {"rows": [{**ROW, "at": "12:02", "value": v} for v in (1, "x")], "quarantined": "any"},
+        {"rows": [{**ROW, "at": "13:00:00.000001", "value": "x"}], "quarantined": [{"at": "13:00:00.000001"}]},
+        {"rows": [{**ROW, "at": "13:00", "value": "x"}], "quarantined": "at        reason\n13:00:00  not an integer"},
         {"resume": True, "now": "13:00"},
         {"end": True, "panes": "any", "watermark_after": "+inf"},
     ]
@@ -88,6 +90,13 @@ def test_every_kind_of_expectation(tmp_path: Path, engine: str) -> None:
         ([{"rows": [{**ROW, "value": "x"}]}], "step 1: quarantine: Unexpected output"),
         ([{"watermark": "12:01", "watermark_after": "12:02"}], "the watermark is 12:01:00 and not 12:02:00"),
         ([{"rows": [{"vallue": 1}]}], "did you mean 'value'?"),
+        ([{"panes": [{"ontime": True}]}], "no pane has a fact 'ontime'"),
+        ([{"panes": [{"frist": True}]}], "no pane has a fact 'frist': did you mean 'first'?"),
+        ([{"panes": [{"timin": 1, "absent": True, "deviation": "a: b"}]}], "no pane has a fact 'timin'"),
+        ([{"late": [{"lateby": 1}]}], "no late row has a fact 'lateby': did you mean 'late_by'?"),
+        ([{"quarantined": [{"reson": "x"}]}], "no quarantined row has a fact 'reson': did you mean 'reason'?"),
+        ([{"rows": "key  @tims\na    2"}], "did you mean '@times'?"),
+        ([{"rows": "key  @times\na    -2"}], "@times is -2"),
         (
             [{"rows": [ROW]}, {"watermark": "12:01", "panes": [{**PANE, "absent": True, "deviation": "a: b"}]}],
             "a deviation says that this is not shown",
@@ -157,6 +166,17 @@ def test_the_clocks(tmp_path: Path) -> None:
         ({"step": [{"resume": True}]}, "resume = true without now"),
         ({"step": [{"panes": [3]}]}, "panes holds 3"),
         ({"step": [{"rows": [{"@times": "two"}]}]}, "@times is 'two'"),
+        ({"step": [{"rows": [{"@times": -1}]}]}, "@times is -1"),
+        ({"step": [{"rows": [{"@times": 0}]}]}, "@times is 0"),
+        ({"step": [{"rows": [{"@times": True}]}]}, "@times is True"),
+        ({"step": [{"late": [{"@times": 0}]}]}, "@times is 0"),
+        ({"step": [{"rows": [{"@partiton": "a"}]}]}, "did you mean '@partition'?"),
+        ({"step": [{"rows": "any"}]}, "rows is 'any'"),
+        ({"step": [{"panes": "none"}]}, "for none write panes = []"),
+        ({"step": [{"panes": ""}]}, "panes is ''"),
+        ({"step": [{"late": "x"}]}, "late is 'x'"),
+        ({"step": [{"quarantined": "x"}]}, 'a text table, or "any"'),
+        ({"sources": {}}, "sources is empty"),
         ({"step": [{"panes": [{"absent": True}]}]}, "absent without a deviation"),
         ({"deviation": "because"}, "there is no deviation 'because'"),
     ],
@@ -234,6 +254,13 @@ def test_the_command_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_the_command_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["play", str(tmp_path / "nothing.toml")]) == 2
     assert "the file cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.json", '{"case": []}'), ("a.json", "{}"), ("a.toml", "")])
+def test_a_file_without_cases(name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / name).write_text(text)
+    assert main(["play", str(tmp_path)]) == 2
+    assert "it has no cases" in capsys.readouterr().err
 
 
 def test_an_engine_that_is_not_there(

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 import penstock as ps
+from penstock.aggregate import count as count_values
 
 EVENTS = ps.events("at timestamp, points long, team string, raw binary")
 OTHER = ps.events("at timestamp, score long", name="other")
@@ -15,6 +16,10 @@ OTHER = ps.events("at timestamp, score long", name="other")
 
 def timed(watermark=None):
     return EVENTS.event_time("at", watermark=watermark or ps.bounded("2 minutes"))
+
+
+def shown_when(predicate, **aggregates):
+    return hourly().trigger(ps.when(predicate)).accumulating().aggregate(**aggregates)
 
 
 def hourly(**more):
@@ -110,6 +115,44 @@ REFUSED = {
     "sum of times": (lambda: hourly().aggregate(n=ps.sum("at")), "type timestamp", "count"),
     "max of bytes": (lambda: hourly().aggregate(n=ps.max("raw")), "orders by", "order by"),
     "where= that is no boolean": (lambda: hourly().aggregate(n=ps.rows(where="points")), "not a boolean", "points > 0"),
+    "sum of an expression in text": (lambda: hourly().aggregate(n=ps.sum("points * 2")), r"column 'points \* 2'",
+                                     r'\.with_columns\(n_="points \* 2"\).*ps\.sum\("n_"\)'),
+    "by of an expression in text": (lambda: hourly().aggregate(n=ps.arg_max("team", by="-points")), "'-points'",
+                                    "with_columns"),
+    "by of nothing": (lambda: ps.arg_max("team", by=None), r"by= of ps\.arg_max was given None", "in quotes"),
+    "by of a number": (lambda: ps.top_k("team", 3, by=7), r"by= of ps\.top_k was given 7", "in quotes"),
+    "when over an unknown aggregate": (lambda: shown_when("pionts > 1", points=ps.rows()),
+                                       "not one of the aggregates", "'points'"),
+    "when over a list": (lambda: shown_when("c = 1", c=ps.collect("points")), "'c', which is a list", r"ps\.rows"),
+    "when over a list that is null": (lambda: shown_when("c is null", c=ps.top_k("points", 3)), "is a list", "single"),
+    "when over a list deep inside": (lambda: shown_when("n > 1 and coalesce(c, c) = c", n=ps.rows(),
+                                                        c=ps.collect("points")), "is a list", "single"),
+    "once as text": (lambda: ps.when("n > 1", once="yes"), "once is 'yes'", "once=True"),
+    "bounded as text": (lambda: ps.events("at timestamp", bounded="yes"), "bounded is 'yes'", "bounded=True"),
+    "schema of no columns": (lambda: ps.events(""), "no columns", "team string"),
+    "schema of a comma": (lambda: ps.events(" , "), "no columns", "team string"),
+    "schema with a colon": (lambda: ps.events("a: long"), "'a: long' has a colon", '"a long"'),
+    "schema with a colon and no space": (lambda: ps.events("a:long"), "has a colon", '"a long"'),
+    "schema with a colon apart": (lambda: ps.events("at timestamp, a : decimal(10,2)"), "has a colon",
+                                  r'"a decimal\(10,2\)"'),
+    "schema of a struct": (lambda: ps.events("a struct<b:long>"), "not supported", "carry it as a string"),
+    "event time as an expression": (lambda: EVENTS.event_time(ps.col("at"), watermark=ps.ascending()),
+                                    "not the name of a column", "plain name in quotes: 'at'"),
+    "event time without a watermark": (lambda: EVENTS.event_time("at"), "does not say how the watermark",
+                                       r"\.event_time\('at', watermark=ps\.bounded"),
+    "event time of an unknown column without a watermark": (lambda: EVENTS.event_time("att"), "names the col", "'at'"),
+    "lateness of nothing": (lambda: hourly(lateness=None), "lateness is None", '^write words, such as "5 minutes"'),
+    "delay of nothing": (lambda: ps.bounded(None), "delay is None", '"5 minutes"'),
+    "size of a boolean": (lambda: ps.tumbling(True), "True, which is not a duration", '"5 minutes"'),
+    "zone of nowhere": (lambda: ps.calendar("day", zone="xyzzyx"), "no time zone 'xyzzyx'", '^write zone="Europe/Berl'),
+    "triggers joined by or": (lambda: ps.count(1) or ps.count(2), "true or false", r"a \| b"),
+    "triggers joined by and": (lambda: ps.every("1 minute") and ps.count(2), "true or false", "a & b"),
+    "not of a trigger": (lambda: not ps.never(), "true or false", "a & b"),
+    "trigger before window": (lambda: timed().trigger(ps.count(1)), "no windows", r"\.window\(.* first"),
+    "accumulating before window": (lambda: timed().accumulating(), "no windows", r"first, then \.accumulating"),
+    "discarding before window": (lambda: timed().discarding(), "no windows", r"first, then \.discarding"),
+    "retracting before window": (lambda: timed().retracting(), "no windows", r"first, then \.retracting"),
+    "aggregate before window": (lambda: timed().aggregate(n=ps.rows()), "no windows", r"first, then \.aggregate"),
     "expression as a boolean": (lambda: bool(ps.col("points") > 1), "true or false", "&"),
 }  # fmt: skip
 
@@ -126,7 +169,28 @@ def test_a_mistake_is_refused_in_three_parts(mistake):
     assert str(refusal).splitlines()[0] == refusal.what
 
 
+class Nothing:
+    zero = add = combine = result = print
+
+
+@pytest.mark.parametrize("column", [None, 3, b"points", ps.col("points"), ["points"]], ids=repr)
+@pytest.mark.parametrize("made", [
+    ps.sum, ps.min, ps.max, ps.mean, ps.variance, ps.first, ps.last, ps.collect, ps.distinct, ps.approx_distinct,
+    count_values, lambda column: ps.arg_min(column, "points"), lambda column: ps.arg_max(column, "points"),
+    lambda column: ps.arg_min("team", column), lambda column: ps.arg_max("team", by=column),
+    lambda column: ps.top_k(column, 3), lambda column: ps.approx_quantile(column, 0.5),
+    lambda column: ps.fold(column, Nothing(), type="long"),
+])  # fmt: skip
+def test_an_aggregate_of_what_is_no_column_is_refused_at_once(made, column):
+    with pytest.raises(ps.PlanError, match="which is not the name of a column") as error:
+        made(column)
+    assert ("plain name in quotes: 'points'" in error.value.instead) == isinstance(column, type(ps.col("points")))
+
+
 @pytest.mark.parametrize("hint", [
+    lambda: timed().with_columns(n_="points * 2").window(ps.tumbling("1 hour")).aggregate(n=ps.sum("n_")),
+    lambda: shown_when("plays > 100", plays=ps.rows(), c=ps.collect("points")),
+    lambda: ps.events('"a:b" long'),
     lambda: timed().where("points > 0"), lambda: ps.sliding("1 hour", every="1 minute"), lambda: ps.custom(
         lambda t: [(t, t + 1_000_000)]), lambda: hourly().trigger(ps.at_watermark()), lambda: ps.at_watermark(
         early=ps.count(1)), lambda: timed().with_columns(team="cast(team as double)").window(

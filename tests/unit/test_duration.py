@@ -39,6 +39,19 @@ def test_what_cannot_be_read_is_refused_with_a_hint(text):
     assert error.value.instead
 
 
+def test_a_refusal_of_many_digits_is_short():
+    with pytest.raises(PlanError) as error:
+        microseconds("9" * 5000 + " days")
+    assert len(error.value.what) < 100
+
+
+@pytest.mark.parametrize("value", [None, True, float("nan"), [5], b"5 s"], ids=repr)
+def test_what_is_neither_words_nor_a_number_is_refused_with_an_example(value):
+    with pytest.raises(PlanError, match="is not a duration") as error:
+        microseconds(value)
+    assert error.value.instead == 'write words, such as "5 minutes", or a timedelta'
+
+
 def test_a_bare_number_is_refused_because_it_has_no_unit():
     with pytest.raises(PlanError, match="does not say its unit"):
         microseconds(300)
@@ -49,7 +62,9 @@ def test_a_unit_that_is_misspelt_is_guessed():
         microseconds("2 huors")
 
 
-@pytest.mark.parametrize("huge", ["1000001 days", timedelta.max, timedelta.min])
+@pytest.mark.parametrize("huge", [
+    "1000001 days", timedelta.max, timedelta.min, "9" * 5000 + " days", "9" * 400 + ".5 days", "-" + "9" * 400 + ".5 s",
+], ids=lambda huge: str(huge)[:12])  # fmt: skip
 def test_a_duration_longer_than_a_million_days_is_refused(huge):
     with pytest.raises(PlanError, match="too long"):
         microseconds(huge)

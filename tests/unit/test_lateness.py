@@ -16,7 +16,10 @@ def play(engine):
     def made(window=None, lateness="0", trigger=None, stream=None):
         rows = stream or ps.events("at timestamp, v long").event_time("at", watermark=ps.by_hand(max_skew=None))
         windowed = rows.window(window or ps.tumbling("10 minutes"), lateness=lateness)
-        return Script(windowed.trigger(trigger or ps.at_watermark()).accumulating().aggregate(n=ps.rows()), engine)
+        return Script(
+            windowed.trigger(ps.at_watermark() if trigger is None else trigger).accumulating().aggregate(n=ps.rows()),
+            engine,
+        )
 
     return made
 

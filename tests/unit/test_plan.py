@@ -5,10 +5,15 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 
 import penstock as ps
+from penstock.expression import expression
+from penstock.inference import CASTS, FUNCTIONS
+from penstock.sql import _INFIX, _PREFIXED
 
 
 def scores(watermark="2 minutes", trigger=None, window=None, lateness="1 hour"):
@@ -87,6 +92,53 @@ def test_explain_answers_what_where_when_and_how():
         "how:    accumulating",
         "before the shuffle: one row per key and window",
     ])  # fmt: skip
+
+
+def test_one_record_is_one_and_more_are_many():
+    assert str(ps.count(1)) == "once 1 record is new"
+    assert str(ps.count(2)) == "once 2 records are new"
+
+
+SQL = (
+    (Path(__file__).parents[2] / "docs" / "api.md")
+    .read_text("utf-8")
+    .partition("## Expressions")[2]
+    .partition("\n## ")[0]
+)
+
+
+def documented(heading):
+    """The rows of the table below a heading: the code in the first cell, and that in the others."""
+    table = SQL.partition(f"| {heading} |")[2].partition("\n\n")[0]
+    cells = [re.split(r"(?<!\\)\|", line.strip("|")) for line in table.splitlines()[2:]]
+    return {row[0].strip(" `"): re.findall(r"`([^`]+)`", " ".join(row[1:])) for row in cells}
+
+
+def test_every_function_is_documented_and_no_other():
+    found = documented("Function")
+    assert {name: samples[-1] for name, samples in found.items()} == {
+        name: sample for name, (_, _, _, sample) in FUNCTIONS.items()
+    }
+
+
+def test_every_operator_is_documented_and_no_other():
+    found = documented("Operator")
+    named = {part.replace("\\", "") for name in found for part in name.split("` `")}
+    assert named == (_INFIX.keys() - {"is"}) | {"is null", "case", "cast"}
+    for samples in found.values():
+        assert expression(samples[-1].replace("\\", "")) is not None
+
+
+def test_every_cast_is_documented_and_no_other():
+    assert {target: set(sources) for target, sources in documented("Cast to").items()} == {
+        target: set(sources) for target, sources in CASTS.items()
+    }
+
+
+def test_every_typed_constant_is_documented_and_no_other():
+    assert {kind: samples[-1] for kind, samples in documented("Constant").items()} == {
+        kind: sample for kind, (_, sample) in _PREFIXED.items()
+    }
 
 
 def test_printing_panes_explains_them():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -256,6 +257,53 @@ def test_custom_assign_that_gives_no_window_quarantines_the_row(play, assign):
     script = play(ps.custom(assign))
     script.batch(at("12:00"))
     assert [row.step for row in script.quarantined] == ["window"]
+
+
+NO_WINDOWS = {
+    # name: (what assign gives, the reason)
+    "nothing": (None, "assign gave None, which is not a list of windows"),
+    "a number": (5, "assign gave 5, which is not a list of windows"),
+    "a bare pair": ((0, HOUR), "0 is not a window, a pair of start and end"),
+    "three bounds": ([(0, 1, 2)], "(0, 1, 2) is not a window"),
+    "text": ("ab", "'a' is not a window"),
+    "a float": ([(0, 1.5)], "ends at 1.5, which is not whole microseconds"),
+    "a boolean": ([(False, 1)], "at False, which is not whole microseconds"),
+    "a datetime": ([(datetime(2026, 1, 1), datetime(2026, 1, 2))], "which is not whole microseconds"),
+    "null": ([(None, 1)], "at None, which is not whole microseconds"),
+    "beyond 64 bits": ([(0, 2**63)], "at 9223372036854775808, which does not fit into 64 bits"),
+    "below 64 bits": ([(-(2**63) - 1, 0)], "which does not fit into 64 bits"),
+    "backwards": ([(5, 4)], "the window from 5 to 4 does not end after it starts"),
+}
+
+
+@pytest.mark.parametrize("given", NO_WINDOWS, ids=str)
+def test_custom_assign_of_what_is_no_window_quarantines_the_row_with_the_reason(play, given):
+    windows, reason = NO_WINDOWS[given]
+    script = play(ps.custom(lambda t: windows))
+    script.batch(at("12:00"))
+    (row,) = script.quarantined
+    assert row.step == "window"
+    assert reason in row.reason
+    assert "\n" not in row.reason
+
+
+@pytest.mark.parametrize("given", sorted(NO_WINDOWS.keys() - {"nothing", "a number", "a bare pair", "text"}))
+def test_custom_merge_into_what_is_no_window_stops_the_run(play, given):
+    ((window,), reason) = NO_WINDOWS[given]
+    script = play(ps.custom(lambda t: [(t, t + HOUR)], lambda windows: dict.fromkeys(windows, window)))
+    with pytest.raises(ps.DataError, match=re.escape(reason)):
+        script.batch(at("12:00"))
+
+
+@pytest.mark.parametrize("given", [None, [], 5, "ab"], ids=repr)
+def test_custom_merge_that_gives_no_mapping_stops_the_run(play, given):
+    script = play(ps.custom(lambda t: [(t, t + HOUR)], lambda windows: given))
+    with pytest.raises(ps.DataError, match="does not map windows to windows"):
+        script.batch(at("12:00"))
+
+
+def test_custom_windows_may_reach_both_ends_of_time():
+    assert ps.custom(lambda t: [(MIN_TIME, MAX_TIME)]).assign(0) == (ps.Window(MIN_TIME, MAX_TIME),)
 
 
 def overlapping(windows):
