@@ -2,7 +2,7 @@
 
 Use:
 
-    python bench/engine.py [--quick] [--json FILE]
+    python bench/engine.py [--quick] [--only TEXT] [--json FILE]
 """
 
 from __future__ import annotations
@@ -131,6 +131,7 @@ def main() -> int:
     """Measure, print the table, and say which figures were reached."""
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     asked.add_argument("--quick", action="store_true", help="fewer batches: a smoke test, not a measurement")
+    asked.add_argument("--only", default="", metavar="TEXT", help="only the jobs that have this in their name")
     asked.add_argument("--json", type=Path, default=None, help="write the figures here too")
     options = asked.parse_args()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -141,7 +142,7 @@ def main() -> int:
           f"batches of {ROWS:,}, {count - warm} measured after {warm}, best of {rounds}")  # fmt: skip
     print(f"{'job':42} {'M events/s':>10} {'bare':>7} {'of bare':>8} {'panes':>10}  figure")
     figures, rates, made = [], {}, {}
-    for job in jobs():
+    for job in (job for job in jobs() if options.only in job.name):
         if (job.keys, job.text) not in made:
             made = {(job.keys, job.text): batches(job.keys, job.text, count)}
         given = made[job.keys, job.text]
@@ -166,6 +167,8 @@ def _figure(job: Job, rate: float, rates: dict[str, float]) -> tuple[str, bool]:
         return f"{'>=' if rate >= job.target else '<'} {job.target / 1e6:g} M", rate >= job.target
     assert job.relative is not None
     name, share = job.relative
+    if name not in rates:
+        return f"no {name} to compare with", True
     found = rate / rates[name]
     return f"{found:.2f} of {name} ({'>=' if found >= share else '<'} {share})", found >= share
 
