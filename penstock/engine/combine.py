@@ -128,7 +128,7 @@ def _by_arrow(compiled: Compiled, rows: Rows, groups: list[pa.Array]) -> tuple[K
     ):
         if not isinstance(accumulator, Native):
             return None
-        if aggregate.kind == "rows" and aggregate.where is None:
+        if accumulator.counts_all:
             wanted.append(None)
             continue
         values = accumulator.prepared(_values(compiled, aggregate, rows))

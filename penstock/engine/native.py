@@ -23,6 +23,11 @@ class Native:
     aggregate: Aggregate
     integer: bool
 
+    @property
+    def counts_all(self) -> bool:
+        """Whether it counts every record, as the cells themselves do."""
+        return self.aggregate.kind == "rows" and self.aggregate.where is None
+
     def types(self) -> tuple[pa.DataType, ...]:
         match self.aggregate.kind:
             case "rows" | "count":

@@ -77,8 +77,10 @@ def fold_grid(
     model[codes] = np.arange(len(codes))
     of = model[code[some][filled]]
     held = tuple(
-        tuple(grid.folded(how, column)[filled] for how, column in zip(hows, columns, strict=True))
-        for hows, columns in zip(reductions, cells.held, strict=True)
+        (records[filled],)
+        if isinstance(accumulator, Native) and accumulator.counts_all
+        else tuple(pick(grid.folded(how, column), filled) for how, column in zip(hows, columns, strict=True))
+        for accumulator, hows, columns in zip(accumulators, reductions, cells.held, strict=True)
     )
     return Cells(
         take_arrays(cells.keys, of), cells.hash[of], start[some][filled], end[some][filled], records[filled],
