@@ -47,7 +47,8 @@ def expire(compiled: Compiled, windows: Windows, clock: Clock) -> tuple[Windows,
     sight = look(compiled, leaving, clock)
     due = (leaving.unshown > 0) | ready(compiled.plan.trigger, leaving.trigger, sight)
     due[leaving.withdrawn.owner] = True
-    panes, _ = show(compiled, leaving.take(due), clock, final=True)
+    showing = leaving.take(due)
+    panes, _ = show(compiled, showing, timing(compiled, showing, clock), final=True)
     return windows.take(~gone), panes, int(leaving.records.sum())
 
 
@@ -92,8 +93,9 @@ def evaluate_all(compiled: Compiled, windows: Windows, clock: Clock) -> tuple[Wi
         windows, trigger=tuple(put_column(old, near, new) for old, new in zip(windows.trigger, state, strict=True))
     )
     showing = seen if fire.all() else seen.take(fire)
-    panes, values = show(compiled, showing, clock, final=False)
-    return _after(compiled, windows, near[fire], showing, values, clock), panes
+    when = timing(compiled, showing, clock)
+    panes, values = show(compiled, showing, when, final=False)
+    return _after(compiled, windows, near[fire], showing, values, when), panes
 
 
 def on_time_due(compiled: Compiled, windows: Windows, clock: Clock) -> np.ndarray:
@@ -119,7 +121,7 @@ def look(compiled: Compiled, windows: Windows, clock: Clock) -> Sight:
 
 
 def show(
-    compiled: Compiled, windows: Windows, clock: Clock, final: bool
+    compiled: Compiled, windows: Windows, when: np.ndarray, final: bool
 ) -> tuple[list[pa.Table], tuple[pa.Array, ...]]:
     """The panes of windows that fire: withdrawals first, then what they show, which is also given back."""
     n = len(windows)
@@ -140,7 +142,7 @@ def show(
             old = windows.take(again)
             shown = (old.index - 1, old.last_timing, old.last_event_time)
             panes.append(pane_table(compiled, old.keys, (old.start, old.end), old.last, shown, (False, -1)))
-    shown = (windows.index, timing(compiled, windows, clock), event_time(compiled, windows))
+    shown = (windows.index, when, event_time(compiled, windows))
     panes.append(pane_table(compiled, windows.keys, (windows.start, windows.end), values, shown, (final, 1)))
     return panes, values
 
@@ -161,10 +163,9 @@ def event_time(compiled: Compiled, windows: Windows) -> np.ndarray:
 
 def _after(
     compiled: Compiled, windows: Windows, rows: np.ndarray, showing: Windows, values: tuple[pa.Array, ...],
-    clock: Clock,
+    when: np.ndarray,
 ) -> Windows:  # fmt: skip
-    """The windows after those rows have shown a pane."""
-    when = timing(compiled, showing, clock)
+    """The windows after those rows have shown a pane, early, on time or late."""
     shows_again = keeps_last(compiled) or keeps_shown(compiled)
     held, held_records, shown = windows.held, windows.held_records, windows.shown
     if compiled.plan.shown_mode == "discarding":
