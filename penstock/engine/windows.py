@@ -43,13 +43,15 @@ def expire(compiled: Compiled, windows: Windows, clock: Clock) -> tuple[Windows,
     gone = compiled.expires_at(windows.end) <= clock.watermark
     if not gone.any():
         return windows, [], 0
-    leaving = windows.take(gone)
-    sight = look(compiled, leaving, clock)
-    due = (leaving.unshown > 0) | ready(compiled.plan.trigger, leaving.trigger, sight)
+    # Only these can show something; the others leave without a look.
+    near = gone & ((windows.unshown > 0) | on_time_due(compiled, windows, clock))
+    near[windows.withdrawn.owner] |= gone[windows.withdrawn.owner]
+    leaving = windows.take(near)
+    due = (leaving.unshown > 0) | ready(compiled.plan.trigger, leaving.trigger, look(compiled, leaving, clock))
     due[leaving.withdrawn.owner] = True
     showing = leaving.take(due)
     panes, _ = show(compiled, showing, timing(compiled, showing, clock), final=True)
-    return windows.take(~gone), panes, int(leaving.records.sum())
+    return windows.take(~gone), panes, int(windows.records[gone].sum())
 
 
 def put(compiled: Compiled, windows: Windows, cells: Cells, clock: Clock) -> Windows:
