@@ -49,12 +49,11 @@ class Project:
 
     def output(self, schema: Schema) -> Schema:
         made = {name: type_of(node, schema, self.name) for name, node in self.columns}
-        kept = [column for column in schema.columns if column.name not in made] if self.keep else []
         if self.keep:
             old = [Column(c.name, made.get(c.name, c.type)) for c in schema.columns]
             new = [Column(name, kind) for name, kind in made.items() if name not in schema.names]
             return checked((*old, *new))
-        return checked((*kept, *(Column(name, type_of(node, schema, self.name)) for name, node in self.columns)))
+        return checked(tuple(Column(name, made[name]) for name, _ in self.columns))
 
     def __str__(self) -> str:
         return f"{self.name} " + ", ".join(f"{name} = {show(node)}" for name, node in self.columns)

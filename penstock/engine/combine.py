@@ -16,7 +16,7 @@ from penstock.engine.assign import end_of
 from penstock.engine.cells import Cells, Held, take_column
 from penstock.engine.compiled import Compiled
 from penstock.engine.expression import evaluate
-from penstock.engine.keys import Keys, canonical, hashes, side_by_side
+from penstock.engine.keys import Keys, canonical, hashes, side_by_side, whole
 from penstock.engine.native import Native
 from penstock.engine.numbers import constant, is_constant, places
 from penstock.window import Global
@@ -143,7 +143,7 @@ def _by_arrow(compiled: Compiled, rows: Rows, groups: list[pa.Array]) -> tuple[K
         wanted.append((len(asked), values.null_count == 0))
     table = pa.Table.from_arrays(columns, names)
     made = table.group_by(names[: len(groups)], use_threads=False).aggregate(specs).combine_chunks()
-    found = [_whole(made.column(i)) for i in range(made.num_columns)]
+    found = [whole(made.column(i)) for i in range(made.num_columns)]
     keys, outputs = found[: len(groups)], found[len(groups) :]
     records = outputs[0].to_numpy()
     held, at = [], 1
@@ -175,10 +175,6 @@ def _newest(groups: list[pa.Array], times: np.ndarray, n: int) -> np.ndarray:
     order, starts = side_by_side(groups)
     assert len(starts) == n
     return np.maximum.reduceat(times[order], starts) if n else times[:0]
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 def _constant(column: np.ndarray) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.engine.cells import concat_arrays, empty_cells
 from penstock.engine.combine import Rows, combine_rows, keys_of
 from penstock.engine.compiled import Compiled
-from penstock.engine.keys import hashes, key_codes, side_by_side
+from penstock.engine.keys import hashes, key_codes, numbered, side_by_side
 from penstock.engine.late import LateRows
 from penstock.engine.matching import among
 from penstock.engine.sessions import merge
@@ -57,9 +57,7 @@ def merge_custom(
     start = np.concatenate([targets[0], cells.start])
     end = np.concatenate([targets[1], cells.end])
     order, starts = side_by_side([*several.keys, pa.array(start), pa.array(end)])
-    group = np.empty(len(order), dtype=np.int64)
-    group[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
-    merged = merge(compiled, several, group, (start[order[starts]], end[order[starts]]), clock)
+    merged = merge(compiled, several, numbered(order, starts), (start[order[starts]], end[order[starts]]), clock)
     return concat_windows(windows.take(~touched), merged), late, int(cells.records.sum()), missed
 
 

@@ -28,7 +28,7 @@ def hashes(keys: Keys, rows: int) -> np.ndarray:
     """The hash of each row's key: `penstock.shard.key_hash`, vectorised."""
     h = np.full(rows, SEED, dtype=np.uint64)
     for column in keys:
-        valued = _words(_as_integers(column), h) if _fixed(column) else _texts(column, h)
+        valued = _mix_word(_as_integers(column), h, 8) if _fixed(column) else _texts(column, h)
         if column.null_count:
             nothing = _mix_word(np.full(rows, NULL, dtype=np.uint64), h ^ np.uint64(NULL), 8)
             valued = np.where(_mask(column), nothing, valued)
@@ -43,10 +43,21 @@ def side_by_side(columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     names = [str(i) for i in range(len(columns))]
     table = pa.table([*columns, pa.array(np.arange(rows))], names=[*names, "row"])
-    lists = table.group_by(names, use_threads=False).aggregate([("row", "list")])["row_list"].combine_chunks()
-    if isinstance(lists, pa.ChunkedArray):
-        lists = lists.chunk(0)
+    lists = table.group_by(names, use_threads=False).aggregate([("row", "list")])["row_list"]
+    lists = whole(lists)
     return lists.values.to_numpy(), lists.offsets.to_numpy()[:-1].astype(np.int64)
+
+
+def numbered(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The number of each row's group, from what `side_by_side` gives."""
+    groups = np.empty(len(order), dtype=np.int64)
+    groups[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+    return groups
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column of a table in one piece."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def key_codes(keys: Keys, hashed: np.ndarray) -> np.ndarray:
@@ -62,9 +73,7 @@ def key_codes(keys: Keys, hashed: np.ndarray) -> np.ndarray:
     model = pa.array(first[codes])
     if equal(keys, tuple(column.take(model) for column in keys)).all():
         return codes
-    order, starts = side_by_side([*keys])
-    codes[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(codes))))
-    return codes
+    return numbered(*side_by_side([*keys]))
 
 
 def equal(left: Keys, right: Keys) -> np.ndarray:
@@ -101,10 +110,6 @@ def _as_integers(column: pa.Array) -> np.ndarray:
     if plain.null_count:
         plain = plain.fill_null(0)
     return plain.to_numpy(zero_copy_only=False).view(np.uint64)
-
-
-def _words(words: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    return _mix_word(words, seeds, 8)
 
 
 def _mix_word(words: np.ndarray, seeds: np.ndarray, length: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.cells import concat_arrays, take_arrays
-from penstock.engine.keys import Keys, equal, side_by_side
+from penstock.engine.keys import Keys, equal, numbered, side_by_side
 
 
 class Identified(Protocol):
@@ -57,8 +57,7 @@ def exact_match(ours: Identified, theirs: Identified) -> np.ndarray:
     keys = concat_arrays([ours.keys, theirs.keys])
     bounds = [np.concatenate([ours.start, theirs.start]), np.concatenate([ours.end, theirs.end])]
     order, starts = side_by_side([*keys, *(pa.array(bound) for bound in bounds)])
-    group = np.empty(len(order), dtype=np.int64)
-    group[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+    group = numbered(order, starts)
     place = np.full(len(starts), -1)
     place[group[: len(ours)]] = np.arange(len(ours))
     return place[group[len(ours) :]]

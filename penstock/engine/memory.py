@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.engine.cells import CELL_NUMBERS, Cells, Held, empty_cells
 from penstock.engine.compiled import Compiled
+from penstock.engine.keys import whole
 from penstock.engine.numbers import compressed
 from penstock.engine.slices import Slices
 from penstock.engine.step import Memory
@@ -141,5 +142,4 @@ def _like(table: pa.Table, name: str, model: Any) -> Any:
 
 
 def _array(table: pa.Table, name: str) -> pa.Array:
-    column = table.column(name)
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return whole(table.column(name))

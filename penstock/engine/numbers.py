@@ -27,6 +27,11 @@ def is_nothing(column: np.ndarray) -> bool:
     return is_constant(column) and column[0] == 0
 
 
+def kept_by(ufunc: np.ufunc, column: np.ndarray) -> bool:
+    """Whether every reduction of the column is its single value: a least or greatest of any, a sum of zeros."""
+    return is_nothing(column) or (is_constant(column) and ufunc is not np.add)
+
+
 def pick(column: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Rows of a column, by place or by mask."""
     if is_constant(column):
@@ -53,7 +58,7 @@ def changed(column: np.ndarray, rows: np.ndarray, values: np.ndarray | int) -> n
 
 def reduced(ufunc: np.ufunc, column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """A least, greatest or sum of each run of rows."""
-    if is_nothing(column) or (is_constant(column) and ufunc is not np.add):
+    if kept_by(ufunc, column):
         return np.broadcast_to(column[0], len(starts))
     made: np.ndarray = ufunc.reduceat(column, starts) if len(starts) else column[:0]
     return made

@@ -19,9 +19,9 @@ from penstock.engine.cells import (
     put_held,
     take_held,
 )
-from penstock.engine.keys import side_by_side
+from penstock.engine.keys import side_by_side, whole
 from penstock.engine.matching import match
-from penstock.engine.native import Native
+from penstock.engine.native import Native, numbers_of
 from penstock.engine.numbers import constant, is_constant, is_nothing, pick
 
 
@@ -38,21 +38,21 @@ def combine_cells(cells: Cells, accumulators: Sequence[Accumulator]) -> Cells:
 
 def fold_runs(runs: Sequence[Cells], accumulators: Sequence[Accumulator]) -> Cells:
     """Sets of cells, each of which has no (key, window) twice, to one such set."""
-    whole = runs[0]
+    folded = runs[0]
     for run in runs[1:]:
-        found = match(whole, run)
+        found = match(folded, run)
         hits = np.flatnonzero(found >= 0)
         if len(hits):
             at, more = found[hits], run.take(hits)
-            added = pair_held(take_held(whole.held, at), more.held, accumulators)
-            whole = replace(
-                whole, records=put_column(whole.records, at, whole.records[at] + more.records),
-                newest=put_column(whole.newest, at, np.maximum(whole.newest[at], more.newest)),
-                since=put_column(whole.since, at, np.minimum(whole.since[at], more.since)),
-                held=put_held(whole.held, at, added),
+            added = pair_held(take_held(folded.held, at), more.held, accumulators)
+            folded = replace(
+                folded, records=put_column(folded.records, at, folded.records[at] + more.records),
+                newest=put_column(folded.newest, at, np.maximum(folded.newest[at], more.newest)),
+                since=put_column(folded.since, at, np.minimum(folded.since[at], more.since)),
+                held=put_held(folded.held, at, added),
             )  # fmt: skip
-        whole = concat_cells([whole, run.take(found < 0)])
-    return whole
+        folded = concat_cells([folded, run.take(found < 0)])
+    return folded
 
 
 def _by_runs(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accumulator]) -> Cells:
@@ -78,18 +78,11 @@ def _by_arrow(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accum
     if made.num_rows == len(cells):
         return cells
     numbers = {name: pick(getattr(cells, name), np.zeros(made.num_rows, dtype=np.int64)) for name, _ in every}
-    numbers |= {name: _plain(made.column(f"{name}_{how}")) for name, how in specs}
+    numbers |= {name: numbers_of(whole(made.column(f"{name}_{how}"))) for name, how in specs}
     nothing = constant(0, made.num_rows)
     held = tuple(
         tuple(numbers.get(f"a{i}.{j}", nothing) for j in range(len(accumulator.types())))
         for i, accumulator in enumerate(accumulators)
     )
-    keys = tuple(made.column(name).combine_chunks() for name in names[: len(cells.keys)])
-    keys = tuple(key.chunk(0) if isinstance(key, pa.ChunkedArray) else key for key in keys)
-    return Cells(
-        keys=keys, held=held, **{name: numbers[name] for name in CELL_NUMBERS}
-    )  # fmt: skip
-
-
-def _plain(column: pa.ChunkedArray) -> np.ndarray:
-    return (column.fill_null(0) if column.null_count else column).to_numpy()
+    keys = tuple(whole(made.column(name)) for name in names[: len(cells.keys)])
+    return Cells(keys=keys, held=held, **{name: numbers[name] for name in CELL_NUMBERS})

@@ -11,7 +11,7 @@ import numpy as np
 from penstock.engine.accumulator import Accumulator, Columns
 from penstock.engine.cells import Cells, take_arrays
 from penstock.engine.native import Native
-from penstock.engine.numbers import is_constant, is_nothing, pick
+from penstock.engine.numbers import kept_by, pick
 
 MANY_MORE = 4
 
@@ -99,7 +99,7 @@ class _Grid:
 
     def folded(self, how: np.ufunc, column: np.ndarray) -> np.ndarray:
         """A column of the cells reduced over each stretch."""
-        if is_nothing(column) or (is_constant(column) and how is not np.add):
+        if kept_by(how, column):
             return pick(column, self.first)
         limits = np.iinfo(np.int64)
         nothing = 0 if how is np.add else limits.max if how is np.minimum else limits.min
@@ -149,7 +149,7 @@ def _spans(ufunc: np.ufunc, column: np.ndarray, first: np.ndarray, beyond: np.nd
     """A reduction over each stretch; every second result is that of the gap between two, and is dropped."""
     if not len(first):
         return column[:0]
-    if is_nothing(column) or (is_constant(column) and ufunc is not np.add):
+    if kept_by(ufunc, column):
         return pick(column, first)
     edges = np.stack([first, beyond], axis=1).ravel()
     reduced: np.ndarray = ufunc.reduceat(np.append(column, column[:1]), edges)[::2]
