@@ -8,9 +8,11 @@ Use:
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
+import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -24,6 +26,7 @@ import penstock as ps
 from penstock.batch import Tick
 from penstock.engine.compiled import Compiled
 from penstock.engine.ingest import ingest
+from penstock.engine.memory import part_names, restored, saved
 from penstock.engine.rows import SourceBatch
 from penstock.engine.step import start, step
 from penstock.engine.watermark import ClockState, end_batch
@@ -31,6 +34,8 @@ from penstock.engine.windows import Clock
 from penstock.stream import Panes
 
 ROWS = 500_000
+ARRIVALS = 100_000
+WARM = 16
 EVENTS_A_SECOND = 100_000
 BEGIN = 1_700_000_000_000_000
 SECOND = 1_000_000
@@ -127,6 +132,54 @@ def bare_seconds(given: list[SourceBatch], warm: int) -> float:
     return spent
 
 
+def open_jobs() -> Iterator[tuple[str, Panes, float]]:
+    """What is measured among few and among many open windows, and how many times the few's time the many may take."""
+    both = {"total": ps.sum("value"), "rows": ps.rows()}
+    plain = ps.events("key long, value long, at timestamp").event_time("at", watermark=ps.by_hand()).key_by("key")
+    day = plain.window(ps.tumbling("1 day"))
+    yield "open windows, default trigger", day.aggregate(**both), 1.5
+    early = day.trigger(ps.at_watermark(early=ps.count(1))).accumulating()
+    yield "open windows, early count(1)", early.aggregate(**both), 2
+    yield "open windows, sessions", plain.window(ps.session("30 minutes")).aggregate(**both), 2
+
+
+def open_milliseconds(panes: Panes, windows: int) -> Iterator[float]:
+    """Step, save and restore of batch after batch, on random keys among so many open windows, in time of this core."""
+    compiled, rng = Compiled(panes.plan), np.random.default_rng(7)
+    memory, parts = start(compiled), {}
+    filling = np.array_split(rng.permutation(windows), -(-windows // ARRIVALS))
+    for i in itertools.count():
+        keys = filling[i] if i < len(filling) else rng.integers(0, windows, ARRIVALS)
+        at = BEGIN + max(0, i - len(filling)) * SECOND + rng.integers(0, SECOND, len(keys))
+        columns = [keys, rng.integers(0, 1000, len(keys)), at.astype("datetime64[us]")]
+        rows = pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names=["key", "value", "at"])
+        clock = Clock(BEGIN - 3600 * SECOND + i * SECOND, BEGIN + i * SECOND)
+        part = ingest(compiled, SourceBatch("events", "0", np.arange(len(keys)), rows), clock.watermark, clock.now)
+        begun = time.process_time()
+        diff = saved(compiled, step(compiled, memory, [part.blob], clock).memory, parts)
+        memory = restored(compiled, diff.head, parts.__getitem__)
+        spent = 1000 * (time.process_time() - begun)
+        named = part_names(diff.head)
+        parts = {name: data for name, data in (*parts.items(), *diff.parts.items()) if name in named}
+        if i >= len(filling) + WARM:
+            yield spent
+
+
+def measure_open_windows(only: str, quick: bool) -> Iterator[dict[str, object]]:
+    """A line for each kind of window: what a batch costs among few open windows and among many, taking turns."""
+    few, many, count = (20_000, 200_000, 3) if quick else (100_000, 2_000_000, 24)
+    for name, panes, limit in open_jobs():
+        if only not in name:
+            continue
+        turns = zip(open_milliseconds(panes, few), open_milliseconds(panes, many), strict=False)
+        small, large = zip(*itertools.islice(turns, count), strict=True)
+        ratio = statistics.median(large) / statistics.median(small)
+        print(f"{name:42} {statistics.median(small):7.1f} ms among {few:,}, {statistics.median(large):7.1f} ms among "
+              f"{many:,} (mean {statistics.mean(small):.1f}, {statistics.mean(large):.1f}): {ratio:.2f} times "
+              f"({'<=' if ratio <= limit else '>'} {limit})", flush=True)  # fmt: skip
+        yield {"job": name, "few": small, "many": large, "reached": ratio <= limit}
+
+
 def main() -> int:
     """Measure, print the table, and say which figures were reached."""
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -141,7 +194,8 @@ def main() -> int:
     print(f"python {platform.python_version()}, pyarrow {pa.__version__}, numpy {np.__version__}, one core, "
           f"batches of {ROWS:,}, {count - warm} measured after {warm}, best of {rounds}")  # fmt: skip
     print(f"{'job':42} {'M events/s':>10} {'bare':>7} {'of bare':>8} {'panes':>10}  figure")
-    figures, rates, made = [], {}, {}
+    figures: list[dict[str, object]] = []
+    rates, made = {}, {}
     for job in (job for job in jobs() if options.only in job.name):
         if (job.keys, job.text) not in made:
             made = {(job.keys, job.text): batches(job.keys, job.text, count)}
@@ -154,6 +208,7 @@ def main() -> int:
         figure, reached = _figure(job, rate, rates)
         print(f"{job.name:42} {rate / 1e6:10.1f} {events / bare / 1e6:7.1f} {bare / spent:8.2f} {shown:10,}  {figure}")
         figures.append({"job": job.name, "events_per_second": rate, "bare": events / bare, "reached": reached})
+    figures += measure_open_windows(options.only, options.quick)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(figures, indent=2) + "\n")

@@ -70,13 +70,15 @@ class PartitionClock:
 class Tick:
     """What the outside says about time in a batch: now, a watermark given by hand, and which partitions are known.
 
-    `resumed` marks the first batch after an outage, in which silence does not count.
+    `resumed` marks the first batch after an outage, in which silence does not count; nor does that of a partition
+    that is `behind`, whose source has more to read.
     """
 
     now: int | None = None
     watermark: int | None = None
     partitions: tuple[tuple[str, str], ...] = ()
     resumed: bool = False
+    behind: tuple[tuple[str, str], ...] = ()
 
 
 class Run(Protocol):

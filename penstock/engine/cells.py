@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.engine.accumulator import Accumulator, Columns
 from penstock.engine.keys import Keys
-from penstock.engine.numbers import changed, join, pick, places, reduced
+from penstock.engine.numbers import changed, compressed, join, pick, places, reduced
 
 Held = tuple[Columns, ...]
 CELL_NUMBERS = ("hash", "start", "end", "records", "newest", "since")
@@ -44,6 +44,11 @@ class Cells:
             **{name: pick(getattr(self, name), rows) for name in CELL_NUMBERS},
             held=take_held(self.held, rows),
         )
+
+    def settled(self) -> Cells:
+        """The same rows as they are kept: a column of numbers that is one value is kept as one."""
+        numbers: dict[str, Any] = {name: compressed(getattr(self, name)) for name in CELL_NUMBERS}
+        return replace(self, **numbers)
 
 
 def empty_cells(key_types: Sequence[pa.DataType], accumulators: Sequence[Accumulator]) -> Cells:

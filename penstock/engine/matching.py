@@ -75,7 +75,12 @@ def _identity(rows: Identified, near: np.ndarray | None) -> pa.Array:
     hashed, start, end = rows.hash, rows.start, rows.end
     if near is not None and len(near) < len(hashed):
         hashed, start, end = hashed[near], start[near], end[near]
-    mixed = start.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= hashed
-    mixed ^= end.view(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
-    return pa.array(mixed.view(np.int64))
+    return pa.array(mixed(hashed, start, end).view(np.int64))
+
+
+def mixed(hashed: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """One number for each key's hash and window."""
+    made = start.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    made ^= hashed
+    made ^= end.view(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
+    return made

@@ -21,7 +21,7 @@ from penstock.engine.cells import (
 )
 from penstock.engine.compiled import Compiled
 from penstock.engine.keys import Keys
-from penstock.engine.numbers import constant, join, pick, places
+from penstock.engine.numbers import compressed, constant, join, pick, places
 from penstock.engine.trigger import slots
 
 EARLY, ON_TIME, LATE = 0, 1, 2
@@ -94,28 +94,34 @@ class Windows:
         return Windows(
             keys=take_arrays(self.keys, rows),
             **{name: pick(getattr(self, name), rows) for name in NUMBERS},
-            trigger=tuple(column[rows] for column in self.trigger),
+            trigger=take_arrays(self.trigger, rows),
             held=take_held(self.held, rows),
             shown=take_held(self.shown, rows),
             last=take_arrays(self.last, rows),
             withdrawn=gone,
         )
 
+    def settled(self) -> Windows:
+        """The same rows as they are kept: a column of numbers that is one value is kept as one."""
+        numbers: dict[str, Any] = {name: compressed(getattr(self, name)) for name in NUMBERS}
+        return replace(self, trigger=tuple(compressed(column) for column in self.trigger), **numbers)
 
-def concat_windows(first: Windows, second: Windows) -> Windows:
-    """The windows of both."""
-    if not len(second) or not len(first):
-        return second if not len(first) else first
-    both = (first, second)
-    later = replace(second.withdrawn, owner=second.withdrawn.owner + len(first))
+
+def concat_windows(*given: Windows) -> Windows:
+    """The windows of all."""
+    parts = [one for one in given if len(one)]
+    if len(parts) < 2:
+        return parts[0] if parts else given[0]
+    before = np.cumsum([0, *(len(one) for one in parts)])
+    gone = [replace(one.withdrawn, owner=one.withdrawn.owner + at) for one, at in zip(parts, before[:-1], strict=True)]
     return Windows(
-        keys=concat_arrays([one.keys for one in both]),
-        **{name: join([getattr(one, name) for one in both]) for name in NUMBERS},
-        trigger=tuple(np.concatenate(columns) for columns in zip(first.trigger, second.trigger, strict=True)),
-        held=concat_held([one.held for one in both]),
-        shown=concat_held([one.shown for one in both]),
-        last=concat_arrays([one.last for one in both]),
-        withdrawn=concat_withdrawn([first.withdrawn, later]),
+        keys=concat_arrays([one.keys for one in parts]),
+        **{name: join([getattr(one, name) for one in parts]) for name in NUMBERS},
+        trigger=concat_arrays([one.trigger for one in parts]),
+        held=concat_held([one.held for one in parts]),
+        shown=concat_held([one.shown for one in parts]),
+        last=concat_arrays([one.last for one in parts]),
+        withdrawn=concat_withdrawn(gone),
     )
 
 

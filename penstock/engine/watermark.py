@@ -69,7 +69,7 @@ def end_batch(plan: Plan, state: ClockState, reports: Sequence[Report], now: int
     for name in (*tick.partitions, *sorted(heard)):
         spoken.setdefault(name, Spoken())
     for name, one in spoken.items():
-        silent = 0 if name in heard or tick.resumed else one.silent_for + elapsed
+        silent = 0 if name in heard or name in tick.behind or tick.resumed else one.silent_for + elapsed
         last = state.batch if name in heard else one.last_batch
         spoken[name] = replace(one, silent_for=silent, last_batch=last)
     for report in reports:

@@ -85,7 +85,8 @@ class Clock:
         for name in (*tick.partitions, *sorted(heard)):
             self.spoken.setdefault(name, Spoken())
         for name, partition in self.spoken.items():
-            partition.silent_for = 0 if name in heard or tick.resumed else partition.silent_for + elapsed
+            spared = name in heard or name in tick.behind or tick.resumed
+            partition.silent_for = 0 if spared else partition.silent_for + elapsed
             partition.last_batch = self.batch if name in heard else partition.last_batch
         for stamp in stamps:
             remember = isinstance(self._time(stamp.source).watermark, Percentile)

@@ -12,7 +12,7 @@ from penstock.batch import Arrival, Counts, Outcome, PartitionClock, Tick
 from penstock.engine.compiled import Compiled
 from penstock.engine.ingest import Ingested, ingest
 from penstock.engine.late import late_table
-from penstock.engine.memory import read_memory, written_memory
+from penstock.engine.memory import restored, saved
 from penstock.engine.rows import SourceBatch
 from penstock.engine.step import open_records, open_windows, start, step
 from penstock.engine.watermark import ClockState, decoded, encoded, end_batch, partition_clocks
@@ -66,8 +66,8 @@ class ColumnarRun:
         self.memory = stepped.memory
         self.totals += counts
         refuse_bad(self.plan, self.bad, arrivals, bad)
-        lates = (*_late(self.plan, late), *_late(self.plan, stepped.late))
-        return Outcome(tuple(_panes(self.plan, stepped.panes)), lates, tuple(bad), counts)
+        lates = (*late_rows(self.plan, late), *late_rows(self.plan, stepped.late))
+        return Outcome(tuple(pane_values(self.plan, stepped.panes)), lates, tuple(bad), counts)
 
     def partitions(self) -> tuple[PartitionClock, ...]:
         """The clock of each partition."""
@@ -82,13 +82,13 @@ class ColumnarRun:
         return open_windows(self.compiled, self.memory)
 
     def snapshot(self) -> Any:
-        """All that is remembered: the memory's bytes, and the clock's plain values."""
-        return written_memory(self.compiled, self.memory), encoded(self.clock), self.totals, dict(self.bad)
+        """All that is remembered: the memory's head and parts, and the clock's plain values."""
+        return saved(self.compiled, self.memory), encoded(self.clock), self.totals, dict(self.bad)
 
     def restore(self, snapshot: Any) -> None:
         """Go on from what was remembered."""
         memory, clock, self.totals, bad = snapshot
-        self.memory, self.clock = read_memory(self.compiled, memory), decoded(clock)
+        self.memory, self.clock = restored(self.compiled, memory.head, memory.parts.__getitem__), decoded(clock)
         self.bad = {source: list(counts) for source, counts in bad.items()}
 
     def _batches(self, arrivals: list[Arrival]) -> list[tuple[SourceBatch, list[Arrival]]]:
@@ -114,7 +114,7 @@ def _quarantined(batch: SourceBatch, arrivals: list[Arrival], part: Ingested) ->
     ]  # fmt: skip
 
 
-def _panes(plan: Plan, table: pa.Table) -> list[Pane]:
+def pane_values(plan: Plan, table: pa.Table) -> list[Pane]:
     values = _rows(table.select(plan.result_schema.names), plan.result_schema)
     keys = _rows(table.select(plan.keys), plan.key_schema) if plan.keys else [{}] * table.num_rows
     plain = table.select(["@start", "@end", "pane_index", "pane_timing", "pane_final", "op", "@event_time"])
@@ -125,7 +125,7 @@ def _panes(plan: Plan, table: pa.Table) -> list[Pane]:
     ]  # fmt: skip
 
 
-def _late(plan: Plan, table: pa.Table) -> list[Late]:
+def late_rows(plan: Plan, table: pa.Table) -> list[Late]:
     rows = _rows(table.select(plan.schema.names), plan.schema)
     causes = table.select(["@event_time", "@watermark", "@late_by", "@partition", "@windows"]).to_pylist()
     made = []

@@ -20,7 +20,8 @@ SHORT = {
         key_types compiled.result_types compiled.plan.keys NUMBERS CELL_NUMBERS _GONE _FIELDS several.last windows.last
         parts.items columns.items flat.items bodies.items self.types accumulator.types accumulator.regrouped specs
         groups varying ufuncs made.num_columns fields head model self.plan.key_schema.columns filled every
-        self.plan.result_schema.columns first.trigger second.trigger windows.trigger several.trigger self.trigger state
+        self.plan.result_schema.columns panes.column_names compiled.row_schema.names blob.cells.keys blob.cells.held
+        group model.held model.keys columns.values tables.items first.trigger second.trigger windows.trigger several.trigger self.trigger state
     """,
     "aggregates of a plan": """
         accumulators self.accumulators compiled.accumulators self.plan.aggregates compiled.plan.aggregates
@@ -30,12 +31,15 @@ SHORT = {
         compiled.plan.inputs plan.inputs one.before one.after nodes typed.args typed.node.args pairs choices
     """,
     "nodes of a trigger": """
-        trigger.walk compiled.plan.trigger.walk self.plan.trigger.walk stateful slots places whens
+        trigger.walk compiled.plan.trigger.walk self.plan.trigger.walk stateful slots places whens finder.delays
+        finder.wakers
     """,
     "blobs, partitions and runs": """
         parts blobs reports runs memory.runs memory.slices.runs both tick.partitions heard spoken.items timed
         state.spoken.items timed.items timed.values partitions.items partitions.values chunks one.chunks
-        table.combine_chunks.to_batches
+        table.combine_chunks.to_batches memory.windows memory.events _parts all_cells run.pieces self.pieces
+        self.blobs cells.keys rows.keys shards
+        slices.pieces takes.items extracted.takes.items more.items said _RUN _PIECE
     """,
 }  # fmt: skip
 SHORT_NAMES = frozenset(name for names in SHORT.values() for name in names.split())
@@ -58,6 +62,7 @@ LISTED = {
     # per bad row
     ("rows.py", "Read.quarantine"): "bad rows",
     ("rows.py", "_evaluated"): "bad rows, found by halving",
+    ("outputs.py", "quarantined"): "bad rows",
     ("stamp.py", "stamp"): "rows without a usable time",
     ("stamp.py", "instants"): "rows without a usable time",
     ("stamp.py", "_given"): "rows whose mark cannot be read",
@@ -74,8 +79,9 @@ LISTED = {
     ("interleave.py", "interleaved"): "columns of an accumulator",
     ("keys.py", "equal"): "key columns",
     ("matching.py", "exact_match"): "the two columns of bounds",
-    ("memory.py", "_table"): "columns of a snapshot",
-    ("memory.py", "_nested"): "columns of a snapshot",
+    ("encoding.py", "encoded"): "the tables of a part, and the runs it took from",
+    ("encoding.py", "_flat"): "columns of a part",
+    ("encoding.py", "_read"): "columns of a part",
     ("order.py", "in_order"): "columns that order",
     ("windows.py", "_after"): "aggregates",
     ("spans.py", "fold_grid"): "accumulators and their columns",
@@ -87,6 +93,17 @@ LISTED = {
     # a fixed or bounded number of turns
     ("order.py", "_contenders"): "one turn for each of the k of a top_k",
     ("slices.py", "_compacted"): "runs to merge",
+    ("slices.py", "_folded"): "pieces of runs",
+    ("slices.py", "_fold_evenly"): "the two halves",
+    ("table.py", "concat_windows"): "tables to put together",
+    ("cache.py", "Cache.put"): "parts that leave the cache",
+    ("memory.py", "part_names"): "runs and their pieces",
+    ("memory.py", "restored"): "runs and their pieces",
+    ("runs.py", "_needed"): "ways in which rows are found",
+    ("runs.py", "grown"): "runs",
+    ("runs.py", "_like"): "runs",
+    ("runs.py", "_pieces"): "a million rows a turn",
+    ("step.py", "_wanted"): "cells and suspects",
     ("slices.py", "_expiring"): "the W before and the W now",
     ("watermark.py", "_remembered"): "chunks of 10,000 delays",
     ("watermark.py", "encoded"): "a snapshot: at most 512 different delays a chunk",

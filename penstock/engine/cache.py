@@ -1,0 +1,54 @@
+"""Parts of memories that this process has decoded: kept by their content's name, the least recently used leaves.
+
+A name is the hash of the bytes, so what is found here is right whichever attempt, restore or pipeline asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+DEFAULT_MB = 1024
+
+
+class Cache:
+    """Values by name, as many as fit into so many bytes."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held = 0
+        self._values: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, name: str, make: Callable[[], tuple[Any, int]]) -> Any:
+        """The value of this name: one that is here, or else one that is made, with its size in bytes."""
+        with self._lock:
+            if name in self._values:
+                self._values.move_to_end(name)
+                return self._values[name][0]
+        value, size = make()
+        self.put(name, value, size)
+        return value
+
+    def put(self, name: str, value: Any, size: int) -> None:
+        """Keep a value, and let go of others for it; one that is too large for the cache is not kept."""
+        with self._lock:
+            if name in self._values or size > self.limit:
+                return
+            self._values[name] = (value, size)
+            self.held += size
+            while self.held > self.limit:
+                _, (_, gone) = self._values.popitem(last=False)
+                self.held -= gone
+
+    def clear(self) -> None:
+        """Forget everything, as a new process would."""
+        with self._lock:
+            self._values.clear()
+            self.held = 0
+
+
+CACHE = Cache(int(os.environ.get("PENSTOCK_CACHE_MB", DEFAULT_MB)) << 20)

@@ -1,0 +1,69 @@
+"""What leaves the engine: the tables that sinks are given, one kind for panes, late rows and quarantine each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.compiled import Compiled
+from penstock.engine.keys import whole
+from penstock.engine.rows import Bad, SourceBatch
+from penstock.instant import EARLIEST, LATEST
+from penstock.targets import output_schema, quarantine_schema
+
+INSTANT = pa.timestamp("us", tz="UTC")
+
+
+def shown_panes(panes: pa.Table) -> pa.Table:
+    """Panes as people see them: without the engine's own columns."""
+    shown = panes.select([name for name in panes.column_names if not name.startswith("@")])
+    place = shown.schema.get_field_index("pane_timing")
+    return shown.set_column(place, "pane_timing", shown.column(place).cast(pa.string()))
+
+
+def shown_late(compiled: Compiled, late: pa.Table) -> pa.Table:
+    """Late rows as people see them: instants as timestamps, null where infinite."""
+    windows = whole(late.column("@windows"))
+    inner = windows.values
+    bounds = pa.StructArray.from_arrays([_instants(inner.field(name)) for name in ("start", "end")], ["start", "end"])
+    shown = [_instants(late.column("@event_time")), _instants(late.column("@watermark")), late.column("@late_by"),
+             late.column("@partition"), late.column("@offset"),
+             pa.ListArray.from_arrays(windows.offsets, bounds)]  # fmt: skip
+    row = [late.column(name) for name in compiled.row_schema.names]
+    return pa.Table.from_arrays([*row, *shown], schema=output_schema(compiled.plan, "late"))
+
+
+def quarantined(given: SourceBatch, bad: Sequence[Bad]) -> pa.Table:
+    """Rows of a batch that could not be used, each as it came, with the step and the reason."""
+    rows = given.rows.take(pa.array([one.row for one in bad], pa.int64())).to_pylist()
+    return quarantine_table(
+        given.source, given.partition,
+        [(int(given.offsets[one.row]), one.step, one.reason, raw_text(row))
+         for one, row in zip(bad, rows, strict=True)],
+    )  # fmt: skip
+
+
+def quarantine_table(source: str, partition: str, rows: Sequence[tuple[int, str, str, str]]) -> pa.Table:
+    """Quarantined rows of one partition: offset, step, reason and raw text of each."""
+    offsets, steps, reasons, raws = zip(*rows, strict=True) if rows else ((), (), (), ())
+    n = len(rows)
+    return pa.table([[source] * n, [partition] * n, offsets, steps, reasons, raws], schema=quarantine_schema())
+
+
+def raw_text(row: dict[str, object]) -> str:
+    """A row as JSON, to be read by people and to be played again."""
+    return json.dumps(row, default=_plain, ensure_ascii=False)
+
+
+def _plain(value: object) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _instants(times: pa.Array | pa.ChunkedArray) -> pa.Array:
+    numbers = np.asarray(times)
+    outside = (numbers < EARLIEST) | (numbers > LATEST)
+    return pc.cast(pa.array(numbers, mask=outside if outside.any() else None), INSTANT)
