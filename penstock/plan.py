@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from penstock.aggregate import Aggregate
 from penstock.event_time import TimeBase
@@ -15,12 +16,13 @@ from penstock.window import WindowRule
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rows come from: a name, what a row is made of, and how many bad ones are borne."""
+    """Where rows come from: a name, what a row is made of, how many bad ones are borne, and who reads them."""
 
     name: str
     schema: Schema
     bounded: bool = False
     max_bad: MaxBad | None = None
+    reader: Any = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,11 @@ class Plan:
         """The aggregates' columns."""
         held = self.schema
         return Schema(tuple(Column(name, aggregate.result_type(held, name)) for name, aggregate in self.aggregates))
+
+    def unread(self) -> Plan:
+        """The same plan without its readers, which stay where the rows are read."""
+        inputs = tuple(replace(one, source=replace(one.source, reader=None)) for one in self.inputs)
+        return replace(self, inputs=inputs)
 
     @property
     def bounded(self) -> bool:

@@ -1,0 +1,157 @@
+"""Rows of a CSV file: every column as text through Arrow's reader, then as its type; bad records by themselves."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+
+from penstock.arrow import arrow_type
+from penstock.schema import Schema
+from penstock.sources.errors import not_of_its_format
+from penstock.sources.reading.chunks import Piece, raw, without
+from penstock.sources.reading.conform import Bad, csv_value, doubtful, from_text
+from penstock.sources.source import Undecoded
+
+BLOCK = 16 << 20
+
+
+def csv_pieces(stream: Any, schema: Schema, where: str, header: bool, first: int) -> Iterator[Piece]:
+    """The records of a file; the offset of one is `first` and how many came before it."""
+    data = stream.read()
+    if not data.strip():
+        return
+    names = _names(data, header, schema, where)
+    try:
+        yield from _fast(data, names, schema, where, header, first)
+    except (pa.ArrowException, UnicodeDecodeError):
+        yield _slow(data, names, schema, where, header, first)
+
+
+def _names(data: bytes, header: bool, schema: Schema, where: str) -> list[str]:
+    """The columns of the file, from its first record or from the schema."""
+    if not header:
+        return list(schema.names)
+    line = data[: data.find(b"\n") + 1 or len(data)].removeprefix(b"\xef\xbb\xbf")
+    try:
+        names = next(csv.reader([line.decode()]))
+    except (UnicodeDecodeError, csv.Error, StopIteration) as error:
+        raise not_of_its_format(where, "CSV", error) from None
+    twice = [name for name in schema.names if names.count(name) > 1]
+    if twice:
+        raise not_of_its_format(where, "CSV", f"its header has the column {twice[0]!r} twice")
+    return names
+
+
+def _fast(data: bytes, names: list[str], schema: Schema, where: str, header: bool, first: int) -> Iterator[Piece]:
+    if b"\0" in data:
+        raise doubtful("a byte is zero")
+    invalid: list[tuple[int, str, str]] = []
+
+    def note(row: pcsv.InvalidRow) -> str:
+        why = f"{row.actual_columns} columns instead of {row.expected_columns}"
+        invalid.append((row.number, row.text, why))
+        return "skip"
+
+    unique = [f"{n}" for n in range(len(names))]
+    table = pcsv.read_csv(
+        io.BytesIO(data),
+        read_options=pcsv.ReadOptions(
+            use_threads=False, block_size=BLOCK, column_names=unique, skip_rows_after_names=int(header)
+        ),
+        parse_options=pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+        convert_options=pcsv.ConvertOptions(
+            column_types={name: pa.string() for name in unique},
+            include_columns=[unique[names.index(name)] for name in schema.names if name in names],
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    table = table.combine_chunks()
+    skipped = np.array([number - 1 - header for number, _, _ in invalid], dtype=np.int64)
+    total = table.num_rows + len(invalid)
+    numbers = np.setdiff1d(np.arange(total, dtype=np.int64), skipped, assume_unique=True)
+    if len(numbers) != table.num_rows:
+        raise doubtful("the records do not add up")
+    texts = {name: _joined(table.column(unique[names.index(name)])) for name in schema.names if name in names}
+    good = _typed(texts, table.num_rows, schema, first + numbers, where)
+    bad = [Undecoded(first + number - 1 - header, raw(text), f"{where}: {why}") for number, text, why in invalid]
+    merged = sorted([*good.undecoded, *bad], key=lambda one: one.offset)
+    yield Piece(good.offsets, good.rows, tuple(merged))
+
+
+def _slow(data: bytes, names: list[str], schema: Schema, where: str, header: bool, first: int) -> Piece:
+    """Record by record: for files that hold what Arrow's reader refuses."""
+    undecoded: list[Undecoded] = []
+    records: list[list[str]] = []
+    numbers: list[int] = []
+    text = data.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
+    limit = csv.field_size_limit(len(text) + 1)
+    try:
+        for number, record in enumerate(_records(text, header)):
+            whole = ",".join(record)
+            shown = whole.encode(errors="surrogateescape").decode(errors="backslashreplace")
+            why = "" if len(record) == len(names) else f"{len(record)} columns instead of {len(names)}"
+            why = why or ("" if whole.isascii() or _utf8(whole) else "not UTF-8")
+            if why:
+                undecoded.append(Undecoded(first + number, raw(shown), f"{where}: {why}"))
+            else:
+                records.append(record)
+                numbers.append(number)
+    finally:
+        csv.field_size_limit(limit)
+    texts = {
+        name: pa.array([record[names.index(name)] or None for record in records], pa.string())
+        for name in schema.names
+        if name in names
+    }
+    good = _typed(texts, len(records), schema, first + np.array(numbers, dtype=np.int64), where)
+    merged = sorted([*good.undecoded, *undecoded], key=lambda one: one.offset)
+    return Piece(good.offsets, good.rows, tuple(merged))
+
+
+def _records(text: str, header: bool) -> Iterator[list[str]]:
+    records = (record for record in csv.reader(io.StringIO(text, newline="")) if record)
+    if header:
+        next(records, None)
+    return records
+
+
+def _utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _typed(texts: dict[str, pa.Array], rows: int, schema: Schema, offsets: np.ndarray, where: str) -> Piece:
+    """Columns of texts as their types; a missing column is null, an empty field of no text too."""
+    arrays: list[pa.Array] = []
+    bad: Bad = {}
+    for column in schema.columns:
+        array = texts.get(column.name)
+        if array is None:
+            arrays.append(pa.nulls(rows, arrow_type(column.type)))
+            continue
+        if column.type != "string":
+            array = pc.if_else(pc.equal(array, ""), pa.scalar(None, pa.string()), array)
+        array, wrong = from_text(array, column.type, csv_value(column.type))
+        arrays.append(array)
+        for row, why in wrong.items():
+            bad.setdefault(row, f"{where}: column {column.name!r}: {why}")
+    made = pa.RecordBatch.from_arrays(arrays, names=list(schema.names))
+    shown = {row: ",".join(array[row].as_py() or "" for array in texts.values()) for row in bad}
+    return without(made, offsets, bad, shown)
+
+
+def _joined(column: pa.ChunkedArray) -> pa.Array:
+    made = column.combine_chunks()
+    return made if not isinstance(made, pa.ChunkedArray) else pa.concat_arrays(made.chunks)

@@ -1,0 +1,69 @@
+"""What is a source: a log whose rows keep their offsets, so that a batch can be read again and gives the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from penstock.schema import Schema
+from penstock.stream import Stream, events
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+Offsets = dict[str, Any]
+Split = dict[str, Any]
+MAX_ROWS = 1_000_000  # of one chunk: ingest combines better on large batches, and memory stays bounded
+
+
+@dataclass(frozen=True, slots=True)
+class Undecoded:
+    """A row that could not be decoded: where it was, its raw text, and why."""
+
+    offset: int
+    raw: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows of one partition in order of their offsets; `rows` has the Arrow schema of the source."""
+
+    partition: str
+    offsets: np.ndarray
+    rows: pa.RecordBatch
+    undecoded: tuple[Undecoded, ...] = ()
+
+
+class LogReader(Protocol):
+    """How a source is read; a frozen dataclass, for it travels to the workers."""
+
+    def start(self) -> Offsets:
+        """Where a new checkpoint begins; the same whenever it is asked."""
+
+    def latest(self, since: Offsets, now: int, limit: int | None) -> Offsets:
+        """How far the next batch reads: about `limit` rows at most, and nothing that is not there yet."""
+
+    def splits(self, since: Offsets, upto: Offsets) -> list[Split]:
+        """The work between two positions in a few large pieces; depends on its arguments alone."""
+
+    def read(self, split: Split) -> Iterator[Chunk]:
+        """The rows of a piece, the same chunks whenever it is asked."""
+
+    def partitions(self, at: Offsets) -> list[str]:
+        """The partitions that are known at a position."""
+
+    def behind(self, at: Offsets, now: int) -> list[str]:
+        """The partitions that have more to read beyond a position."""
+
+    def finished(self, at: Offsets, now: int) -> bool:
+        """Whether a source that ends has been read to its end."""
+
+
+def source(reader: LogReader, columns: str | Schema, *, name: str, bounded: bool, max_bad: int | str | None) -> Stream:
+    """The stream of a reader's rows."""
+    stream = events(columns, name=name, bounded=bounded, max_bad=max_bad)
+    (one,) = stream.inputs
+    return replace(stream, inputs=(replace(one, source=replace(one.source, reader=reader)),))
