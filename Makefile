@@ -7,12 +7,17 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 ENGINE ?= both
 EXAMPLES ?= 10000
+KILLS ?= 200
+MINUTES ?= 30
 BIN := .venv/bin
 INSTALLED := .venv/installed
 # Laws are the long tests: the workers share them out. More than four gain nothing.
 WORKERS := -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help install test lint format types contracts conformance laws bench-engine clean
+# Tests that start a JVM: two at a time, a file to a worker, so that few are started.
+ON_SPARK := tests/spark tests/faults tests/cli tests/docs
+
+.PHONY: help install java demo test lint format types contracts conformance laws faults soak bench bench-engine docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,8 +34,15 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	@touch $@
 
-test: lint ## lint, types, contracts, then every test (a minute or two)
-	@$(BIN)/python -m pytest $(WORKERS)
+java: ## see that Java 17 or newer is there, or install it where this user may
+	@scripts/java.sh
+
+demo: $(INSTALLED) java ## a minute of game scores: early, on-time and late answers in SQLite, and what is being seen
+	@$(BIN)/penstock demo
+
+test: lint java ## lint, types, contracts, then every test, those on Spark last
+	@$(BIN)/python -m pytest $(WORKERS) $(addprefix --ignore=,$(ON_SPARK))
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(wildcard $(ON_SPARK))
 
 lint: $(INSTALLED) ## ruff, then types and contracts
 	@$(BIN)/ruff check .
@@ -49,12 +61,27 @@ contracts: $(INSTALLED) ## who may import whom
 
 conformance: $(INSTALLED) ## play Beam's transcripts, the book and the worked examples (ENGINE=reference|columnar|both)
 	@$(BIN)/python -m penstock.testing play tests/transcripts tests/book tests/examples --engine $(ENGINE)
+	@[ "$(ENGINE)" != spark ] || PENSTOCK_ENGINES=spark $(BIN)/python -m pytest tests/examples -k "not test_case"
 
 laws: $(INSTALLED) ## nightly: the laws, each on EXAMPLES=10000 random pipelines
 	@PENSTOCK_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest $(WORKERS) tests/laws
 
+faults: $(INSTALLED) java ## KILLS=200 kills of a pipeline that writes to every sink; goes on where it was interrupted
+	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --resume bench/results/faults.json
+
+soak: $(INSTALLED) java ## MINUTES=30 at a steady rate: memory, state, open files and batch time must not grow
+	@$(BIN)/python -m bench.soak --minutes $(MINUTES) --json bench/results/soak.json
+
+bench: $(INSTALLED) java ## beside Spark's own aggregate: throughput, open windows, latency; figures also in bench/results/
+	@$(BIN)/python -m bench.spark --json bench/results/spark.json
+	@$(BIN)/python -m bench.open_windows --json bench/results/open_windows.json
+	@$(BIN)/python -m bench.latency --json bench/results/latency.json
+
 bench-engine: $(INSTALLED) ## how fast the columnar engine is alone; figures also in bench/results/engine.json
 	@$(BIN)/python bench/engine.py --json bench/results/engine.json
+
+docs: $(INSTALLED) ## make the pages that are generated
+	@$(BIN)/python -m penstock.cli.reference > docs/cli.md
 
 clean: ## remove .venv and everything that was made
 	@rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache bench/results

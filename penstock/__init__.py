@@ -34,6 +34,7 @@ from penstock.aggregate import (
     top_k as top_k,
     variance as variance,
 )
+from penstock.checkpoint.store import CheckpointError as CheckpointError
 from penstock.counting import count as count
 from penstock.errors import (
     CaseError as CaseError,
@@ -52,7 +53,29 @@ from penstock.event_time import (
 )
 from penstock.expression import col as col, lit as lit
 from penstock.pane import Late as Late, Pane as Pane, Quarantined as Quarantined
+from penstock.pipeline import Pipeline as Pipeline, pipeline as pipeline
 from penstock.plan import Plan as Plan
+from penstock.progress import Progress as Progress
+from penstock.sinks.console import console as console
+from penstock.sinks.duckdb import duckdb as duckdb
+from penstock.sinks.errors import (
+    ColumnsDiffer as ColumnsDiffer,
+    Fenced as Fenced,
+    ForeignLineage as ForeignLineage,
+    OutcomeUnknown as OutcomeUnknown,
+    OutOfStep as OutOfStep,
+    ReplayDiverged as ReplayDiverged,
+    SinkBusy as SinkBusy,
+    SinkError as SinkError,
+    TornBatch as TornBatch,
+)
+from penstock.sinks.files import files as files, published as published, read_files as read_files
+from penstock.sinks.function import foreach_batch as foreach_batch
+from penstock.sinks.memory import memory as memory
+from penstock.sinks.sink import Batch as Batch
+from penstock.sinks.sqlite import sqlite as sqlite
+from penstock.sources.directory import directory as directory
+from penstock.sources.scores import Faults as Faults, game_scores as game_scores
 from penstock.stream import Panes as Panes, Stream as Stream, Windowed as Windowed, events as events
 from penstock.trigger import (
     Trigger as Trigger,
@@ -74,5 +97,8 @@ from penstock.window import (
     sliding as sliding,
     tumbling as tumbling,
 )
+
+# Last, for a module of the package has this name too.
+from penstock.sources.frame import stream as stream  # isort: skip
 
 __version__ = "0.1.0"

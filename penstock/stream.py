@@ -14,6 +14,7 @@ from penstock.event_time import TimeBase, Watermark, ascending, by_hand
 from penstock.explain import explain
 from penstock.expression import Col, Name, Node, expression
 from penstock.pane import Mode
+from penstock.pipeline import Branch, Output
 from penstock.plan import Input, MaxBad, Plan, Source
 from penstock.row_steps import BatchFunction, Map, MapBatches, Project, RowFunction, RowPredicate, RowStep, Where
 from penstock.schema import Schema, schema
@@ -194,6 +195,20 @@ class Panes:
     def check(self) -> tuple[str, ...]:
         """What is allowed but costly or surprising."""
         return check(self.plan)
+
+    def write(self, sink: Any) -> Output:
+        """Write the panes to a sink."""
+        return Branch(self.plan, "panes").write(sink)
+
+    @property
+    def late(self) -> Branch:
+        """The rows no window would take, with W, how late they were and what they missed."""
+        return Branch(self.plan, "late")
+
+    @property
+    def quarantine(self) -> Branch:
+        """The rows that could not be used, each as it came, with the reason."""
+        return Branch(self.plan, "quarantine")
 
     def __str__(self) -> str:
         return self.explain()

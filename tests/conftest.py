@@ -8,7 +8,8 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import HealthCheck, settings
 
-ENGINES = ["reference", *(["columnar"] if find_spec("pyarrow") and find_spec("penstock.testing.columnar") else [])]
+# `make conformance ENGINE=spark` plays the same tests on Spark, which takes seconds for each.
+ENGINES = os.environ.get("PENSTOCK_ENGINES", "").split() or ["reference", *(["columnar"] if find_spec("pyarrow") else [])]
 
 # A busy machine is no failure: neither an example nor the making of one has a time limit. `make test` plays the same
 # examples each time, so that it fails for a change and not by chance; `make laws` draws new ones.

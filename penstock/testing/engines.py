@@ -11,6 +11,7 @@ from penstock.plan import Plan
 ENGINES = {
     "reference": ("penstock.reference.run", "ReferenceRun"),
     "columnar": ("penstock.testing.columnar", "ColumnarRun"),
+    "spark": ("penstock.spark.kit", "SparkRun"),
 }
 
 

@@ -1,0 +1,93 @@
+"""The clock of each batch, written down before the batch before it commits: W, now and all the rules remember."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from penstock.batch import Counts
+from penstock.checkpoint.sealed import sealed, unsealed
+from penstock.checkpoint.store import CheckpointError, Store
+from penstock.engine.watermark import ClockState, decoded, encoded
+
+FOLDER = "penstock/clock"
+KEPT = 200
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """What is known when a batch begins: the clock, and what all batches before it counted.
+
+    `partitions` are for people: source, partition, newest event, watermark, idle or not, silent for how long.
+    """
+
+    batch: int = 0
+    state: ClockState = field(default_factory=ClockState)
+    totals: Counts = field(default_factory=Counts)
+    bad: dict[str, list[int]] = field(default_factory=dict)
+    panes: int = 0
+    finished: bool = False
+    drained: bool = False
+    given: dict[str, int] = field(default_factory=dict)
+    open_windows: int = 0
+    partitions: list[list[Any]] = field(default_factory=list)
+
+    @property
+    def watermark(self) -> int:
+        """W of this batch."""
+        return self.state.watermark
+
+    def with_watermark(self, watermark: int) -> Clocks:
+        """The same under another W."""
+        return replace(self, state=replace(self.state, watermark=watermark))
+
+
+def write_clock(store: Store, lineage: str, clocks: Clocks) -> Clocks:
+    """Write the clock of a batch down, once; where it was written before, that one holds, and is given back."""
+    name = f"{FOLDER}/{clocks.batch:012d}"
+    if not store.create(name, sealed({"lineage": lineage, "state": encoded(clocks.state), **_plain(clocks)})):
+        return _read(store, name, lineage)
+    if clocks.batch >= KEPT:
+        store.delete(f"{FOLDER}/{clocks.batch - KEPT:012d}")
+    return clocks
+
+
+def read_clock(store: Store, lineage: str, batch: int) -> Clocks:
+    """The clock of a batch: the latest that was written for it or one before it."""
+    names = [name for name in store.names(FOLDER) if name <= f"{batch:012d}"]
+    if not names:
+        if batch == 0:
+            return Clocks()
+        raise CheckpointError(
+            f"the checkpoint {store.root} has no clock for batch {batch}",
+            "the watermark of each batch is kept in penstock/clock, and nothing is left there",
+            "restore the checkpoint from a copy, or start anew with an empty one",
+        )
+    return replace(_read(store, f"{FOLDER}/{names[-1]}", lineage), batch=batch)
+
+
+def latest_clock(store: Store, lineage: str) -> Clocks:
+    """The clock of the batch to come, as far as it was written."""
+    names = store.names(FOLDER)
+    return _read(store, f"{FOLDER}/{names[-1]}", lineage) if names else Clocks()
+
+
+def _plain(clocks: Clocks) -> dict[str, Any]:
+    return {"batch": clocks.batch, "totals": asdict(clocks.totals), "bad": clocks.bad, "panes": clocks.panes,
+            "finished": clocks.finished, "drained": clocks.drained, "given": clocks.given,
+            "open_windows": clocks.open_windows, "partitions": clocks.partitions}  # fmt: skip
+
+
+def _read(store: Store, name: str, lineage: str) -> Clocks:
+    data = store.read(name)
+    assert data is not None
+    held = unsealed(data, f"{store.root}/{name}")
+    if held["lineage"] != lineage:
+        raise CheckpointError(
+            f"the clock {store.root}/{name} belongs to another run",
+            "its lineage is not that of this checkpoint: files of two checkpoints were mixed",
+            "restore the checkpoint from a copy, or start anew with an empty one",
+        )
+    return Clocks(held["batch"], decoded(held["state"]), Counts(**held["totals"]), held["bad"], held["panes"],
+                  held["finished"], held["drained"], held["given"], held["open_windows"],
+                  held["partitions"])  # fmt: skip

@@ -1,0 +1,64 @@
+"""Are Spark's own logs whole? Nothing guards its offsets and commits, so they are looked at before it reads them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from penstock.checkpoint.sealed import checksum
+from penstock.checkpoint.store import CheckpointError, Store
+
+CHECK = "check"
+READ_AT_START = 2
+_OURS = {"now", "sources", CHECK}
+
+
+def checked(offset: dict[str, Any]) -> dict[str, Any]:
+    """An offset of our source with a checksum, which Spark keeps with it."""
+    return {**offset, CHECK: _check(offset)}
+
+
+def refuse_damaged_logs(store: Store) -> None:
+    """Refuse a checkpoint in which a file that Spark reads as it starts was cut short or changed."""
+    for folder in ("offsets", "commits"):
+        numbers = sorted(int(name) for name in store.names(folder) if name.isdigit())
+        for number in numbers[-READ_AT_START:]:
+            name = f"{folder}/{number}"
+            if not _whole((store.read(name) or b"").decode("utf-8", "replace")):
+                raise CheckpointError(
+                    f"the checkpoint file {store.root}/{name} is damaged",
+                    "it is not what Spark wrote there: it was cut short or changed",
+                    "restore the checkpoint from a copy, or start anew with an empty one",
+                )
+
+
+def drop_orphans(root: str) -> None:
+    """Remove the checksums of files that are gone, as after `rm commits/7`: Hadoop would refuse to write them again."""
+    for folder in ("offsets", "commits"):
+        path = Path(root) / folder
+        names = set(os.listdir(path)) if path.is_dir() else set()
+        for name in names:
+            if name.startswith(".") and name.endswith(".crc") and name[1:-4].isdigit() and name[1:-4] not in names:
+                (path / name).unlink(missing_ok=True)
+
+
+def _whole(text: str) -> bool:
+    """A line with a version, then JSON; a source of Spark's may have an offset of its own kind."""
+    version, *lines = text.splitlines() or [""]
+    if version not in ("v1", "v2", "v3") or not lines:
+        return False
+    for line in lines:
+        if line.startswith("{"):
+            try:
+                held = json.loads(line)
+            except ValueError:
+                return False
+            if _OURS & set(held) and held.pop(CHECK, None) != _check(held):
+                return False
+    return lines[0].startswith("{")
+
+
+def _check(offset: dict[str, Any]) -> str:
+    return checksum(json.dumps(offset, separators=(",", ":"), sort_keys=True).encode())

@@ -1,0 +1,1 @@
+"""The command `penstock`: from a file with a pipeline to a run that people can watch."""

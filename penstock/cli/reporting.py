@@ -1,0 +1,146 @@
+"""Who hears of a run's progress: a reader of lines, a machine that reads JSON; live.py has the terminal."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from penstock.cli.wording import clock, many, span, stamp
+from penstock.progress import Progress
+
+if TYPE_CHECKING:
+    from penstock.spark.handle import Ended
+
+LINE_EVERY = 2.0
+RATE_OVER = 10.0
+
+
+class Reporter(Protocol):
+    """Hears of a run from its start to its end."""
+
+    def begin(self) -> None:
+        """Spark is being started."""
+
+    def progress(self, progress: Progress) -> None:
+        """A batch is committed."""
+
+    def stopping(self) -> None:
+        """A stop was asked for, and the batch that runs comes to its end."""
+
+    def end(self, ended: Ended | None) -> None:
+        """It is over; None where it failed or was never begun."""
+
+
+@dataclass
+class Rate:
+    """Events a second, over the last seconds: of one batch alone it would jump."""
+
+    seen: deque[tuple[int, float]] = field(default_factory=deque)
+
+    def with_batch(self, progress: Progress) -> float:
+        """The rate, this batch included."""
+        self.seen.append((progress.events, progress.seconds))
+        while len(self.seen) > 1 and sum(seconds for _, seconds in self.seen) - self.seen[0][1] >= RATE_OVER:
+            self.seen.popleft()
+        seconds = sum(seconds for _, seconds in self.seen)
+        return sum(events for events, _ in self.seen) / seconds if seconds else 0.0
+
+
+@dataclass
+class Lines:
+    """A line for a batch, and no more than one every two seconds."""
+
+    name: str
+    checkpoint: str
+    out: TextIO
+    rate: Rate = field(default_factory=Rate)
+    told_at: float = 0.0
+    untold: str = ""
+
+    def begin(self) -> None:
+        """Say what is being started."""
+        self._say(f"{self.name}: starting Spark; checkpoint {self.checkpoint}")
+
+    def progress(self, progress: Progress) -> None:
+        """Say how it stands, unless that was said just now."""
+        self.untold = line(progress, self.rate.with_batch(progress))
+        if time.monotonic() - self.told_at >= LINE_EVERY:
+            self._tell()
+
+    def stopping(self) -> None:
+        """Say that the stop was heard."""
+        self._say(f"{self.name}: stopping after the batch that runs")
+
+    def end(self, ended: Ended | None) -> None:
+        """Say what was not said yet, and how it ended."""
+        if self.untold:
+            self._tell()
+        if ended is not None:
+            self._say(farewell(self.name, ended))
+
+    def _tell(self) -> None:
+        self._say(self.untold)
+        self.untold, self.told_at = "", time.monotonic()
+
+    def _say(self, text: str) -> None:
+        print(text, file=self.out, flush=True)
+
+
+@dataclass
+class JsonLines:
+    """One JSON object for every batch, and one at the end."""
+
+    name: str
+    out: TextIO
+
+    def begin(self) -> None:
+        """Nothing has happened yet."""
+
+    def progress(self, progress: Progress) -> None:
+        """One batch."""
+        more = {"watermark_at": stamp(progress.watermark), "now_at": stamp(progress.now)}
+        self._say({"type": "batch", "pipeline": self.name, **progress.plain(), **more})
+
+    def stopping(self) -> None:
+        """Nothing to tell a machine."""
+
+    def end(self, ended: Ended | None) -> None:
+        """How it ended."""
+        if ended is not None:
+            at = None if ended.progress is None else ended.progress.watermark
+            last = ended.batches - 1 if ended.batches else None
+            self._say({"type": "ended", "pipeline": self.name, "reason": ended.reason, "batch": last,
+                       "watermark": at, "watermark_at": stamp(at)})  # fmt: skip
+
+    def _say(self, value: dict[str, Any]) -> None:
+        print(json.dumps(value), file=self.out, flush=True)
+
+
+def line(progress: Progress, rate: float) -> str:
+    """How a run stands, in one line."""
+    behind = "" if progress.behind is None else f", {span(progress.behind)} behind"
+    laggard = "" if progress.laggard is None or not behind else f", slowest {progress.laggard}"
+    return (
+        f"batch {progress.batch}: {many(progress.totals.read, 'event')} in, {rate:,.0f}/s; "
+        f"W {clock(progress.watermark)}{behind}{laggard}; {progress.open_windows:,} windows open; "
+        f"{many(progress.total_panes, 'pane')}, {progress.totals.late:,} late, "
+        f"{progress.totals.quarantined:,} quarantined; {span(progress.seconds * 1e6)} a batch"
+    )
+
+
+def farewell(name: str, ended: Ended) -> str:
+    """How and where a run ended, and what that means."""
+    if not ended.batches:
+        return f"{name}: {ended.reason} before the first batch"
+    where = f"{ended.reason} after batch {ended.batches - 1}"
+    if ended.progress is not None:
+        where += f", watermark {clock(ended.progress.watermark)}"
+    after = {
+        "stopped": "nothing is half written; the same command goes on from there",
+        "caught up": "everything that was there is read; the same command goes on from there",
+        "ended": "the input is at its end and every window is closed",
+    }
+    return f"{name}: {where}; {after.get(ended.reason, 'the same command goes on from there')}"

@@ -1,0 +1,89 @@
+"""`penstock status`: how does a run stand, and who runs it, as its checkpoint tells?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.wording import clock, many, span, stamp
+
+if TYPE_CHECKING:
+    from penstock.checkpoint.lease import Owner
+    from penstock.checkpoint.status import Partition, Standing
+
+
+def add_to(app: typer.Typer) -> None:
+    """The command."""
+    app.command(epilog="Example: `penstock status checkpoints/team-scores`")(status)
+
+
+def status(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint: a folder, or a location that Spark reaches.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
+) -> None:
+    """Say how far a run has come, where each partition stands, and who runs it.
+
+    Reads the checkpoint alone and changes nothing; Spark is started only for one that is not on a local disk.
+    """
+    found = _standing(checkpoint)
+    if as_json:
+        more = {"watermark_at": stamp(found.watermark), "now_at": stamp(found.now)}
+        print(json.dumps({**found.plain(), **more}, indent=2))
+        return
+    for label, value in _rows(found):
+        typer.secho(f"{label:<13}", fg="cyan", nl=False)
+        print(value)
+
+
+def _standing(checkpoint: str) -> Standing:
+    from penstock.checkpoint.status import standing
+    from penstock.checkpoint.store import local_path
+
+    if local_path(checkpoint) is not None:
+        return standing(checkpoint)
+    from penstock.spark.hadoop import store_of
+    from penstock.spark.session import session
+
+    return standing(store_of(session(), checkpoint))
+
+
+def _rows(found: Standing) -> list[tuple[str, str]]:
+    totals = found.totals
+    behind = "" if found.behind is None else f", {span(found.behind)} behind the last batch"
+    rows = [
+        ("pipeline", found.name),
+        ("checkpoint", f"{found.checkpoint}, {many(found.shards, 'shard')}"),
+        ("lineage", found.lineage),
+        ("state", "finished: every window is closed" if found.finished else _runner(found)),
+        ("batch", "none yet" if found.batch is None else f"{found.batch:,}, at {clock(found.now)} UTC"),
+        ("watermark", f"{clock(found.watermark)}{behind}"),
+        ("events", f"{totals.read:,} in, {totals.filtered + totals.dropped:,} filtered out"),
+        ("panes", f"{found.panes:,}"),
+        ("open windows", f"{found.open_windows:,}"),
+        ("late", many(totals.late, "row")),
+        ("quarantined", many(totals.quarantined, "row")),
+    ]
+    return rows + [(f"{one.source}/{one.partition}", _partition(one)) for one in found.partitions]
+
+
+def _runner(found: Standing) -> str:
+    owner: Owner | None = found.owner
+    if owner is None:
+        return "never started"
+    who = f"process {owner.pid} on {owner.host}, start {owner.epoch}"
+    if owner.released:
+        return f"stopped; last run by {who}"
+    if owner.alive is None:
+        return f"started by {who}, which cannot be seen from here"
+    return f"running: {who}" if owner.alive else f"died: {who} is gone; run it again and it goes on"
+
+
+def _partition(one: Partition) -> str:
+    said = "no event yet" if one.newest is None else f"newest event {clock(one.newest)}"
+    if one.idle:
+        return f"{said}, idle: silent for {span(one.silent_for)}, nobody waits for it"
+    return f"{said}, silent for {span(one.silent_for)}" if one.silent_for else said

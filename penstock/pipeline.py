@@ -1,0 +1,175 @@
+"""A pipeline: results and where each is written, under one name, one checkpoint and one promise of delivery."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from penstock.check import check
+from penstock.duration import Duration
+from penstock.errors import PlanError, did_you_mean
+from penstock.explain import explain
+from penstock.plan import Plan
+
+if TYPE_CHECKING:
+    from penstock.spark.handle import Ended, Handle
+
+Kind = Literal["panes", "late", "quarantine"]
+Delivery = Literal["exactly_once", "at_least_once", "at_most_once"]
+LATE_NAMES = ("late_event_time", "late_watermark", "late_by", "late_partition", "late_offset", "late_windows")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One stream of a plan's results on its way to one sink."""
+
+    plan: Plan
+    kind: Kind
+    sink: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Rows beside the panes: those that were late, or those that could not be used."""
+
+    plan: Plan
+    kind: Kind
+
+    def write(self, sink: Any) -> Output:
+        """Write these rows to a sink."""
+        return _output(self.plan, self.kind, sink)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What runs: outputs of one plan, each to a sink."""
+
+    name: str
+    outputs: tuple[Output, ...]
+    delivery: Delivery = "exactly_once"
+    shards: int | None = None
+    batch_rows: int | None = None
+    staging: str | None = field(default=None, kw_only=True)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan whose results are written."""
+        return self.outputs[0].plan
+
+    def explain(self) -> str:
+        """What, where, when, how, and where it goes, in words."""
+        lines = [explain(self.plan), f"Delivery    {self.delivery.replace('_', ' ')}"]
+        for output in self.outputs:
+            lines.append(f"Output      {output.kind} to {output.sink.describe()}")
+        return "\n".join(lines)
+
+    def check(self) -> tuple[str, ...]:
+        """What is allowed but costly or surprising."""
+        return check(self.plan)
+
+    def run(self, *, checkpoint: str, batch_every: Duration = "1 second", until: str | None = None, spark: Any = None,
+            on_progress: Any = None) -> Ended:  # fmt: skip
+        """Run until stopped, or until the input is drained (`"caught_up"`) or has ended (`"end"`)."""
+        ended: Ended = _runner().run(self, checkpoint=checkpoint, batch_every=batch_every, until=until, spark=spark,
+                                     on_progress=on_progress)  # fmt: skip
+        return ended
+
+    def start(self, *, checkpoint: str, batch_every: Duration = "1 second", until: str | None = None, spark: Any = None,
+              on_progress: Any = None) -> Handle:  # fmt: skip
+        """Run in the background; the handle stops it, waits for it and says how it stands."""
+        handle: Handle = _runner().start(self, checkpoint=checkpoint, batch_every=batch_every, until=until, spark=spark,
+                                         on_progress=on_progress)  # fmt: skip
+        return handle
+
+
+def pipeline(
+    name: str, *outputs: Output, delivery: Delivery = "exactly_once", shards: int | None = None,
+    batch_rows: int | None = None, staging: str | None = None,
+) -> Pipeline:  # fmt: skip
+    """Outputs under one name and one checkpoint; refused here if they cannot be right."""
+    _check_name(name)
+    if not outputs or not all(isinstance(output, Output) for output in outputs):
+        wrong = next((output for output in outputs if not isinstance(output, Output)), None)
+        raise PlanError(
+            f"the pipeline {name!r} writes nothing" if not outputs else f"{wrong!r} is not an output",
+            "a pipeline is made of results and where each is written",
+            f'write ps.pipeline({name!r}, totals.write(ps.sqlite("answers.db", table="totals")))',
+        )
+    if any(output.plan != outputs[0].plan for output in outputs):
+        raise PlanError(
+            f"the outputs of {name!r} belong to different plans",
+            "one pipeline runs one plan; its panes, late rows and quarantine may go to any number of sinks",
+            "make one pipeline of each; they may share a Spark session",
+        )
+    if delivery not in get_args(Delivery):
+        raise PlanError(
+            f"delivery is {delivery!r}",
+            "a pipeline delivers exactly once, at least once or at most once",
+            did_you_mean(str(delivery), get_args(Delivery)),
+        )
+    for what, number in (("shards", shards), ("batch_rows", batch_rows)):
+        if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
+            raise PlanError(f"{what} is {number!r}", f"{what} is a whole number above zero", f"write {what}=4")
+    _check_places(name, outputs)
+    return Pipeline(name, outputs, delivery, shards, batch_rows, staging=staging)
+
+
+def _runner() -> Any:
+    """What runs a pipeline; found by its name, for a plan is made and tested without Spark."""
+    try:
+        return importlib.import_module("penstock.spark.run")
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("pyspark", "pyarrow", "numpy", "py4j"):
+            raise
+        raise PlanError(
+            f"{error.name} is not installed",
+            "a pipeline runs on Spark; the library alone does without",
+            "write: pip install 'penstock[spark]'",
+        ) from None
+
+
+def _output(plan: Plan, kind: Kind, sink: Any) -> Output:
+    if not callable(getattr(sink, "open", None)) or isinstance(sink, type):
+        raise PlanError(
+            f"{sink!r} is not a sink",
+            "a sink says where rows are written",
+            'write .write(ps.sqlite("answers.db", table="totals")), or ps.console() to look at them',
+        )
+    if kind == "late":
+        taken = [name for name in LATE_NAMES if name in plan.schema.names]
+        if taken:
+            raise PlanError(
+                f"the late rows have a column {taken[0]!r} of their own",
+                "the columns that say why a row is late have that name too",
+                f"rename it before the window: .select(..., {taken[0]}_given={taken[0]!r})",
+            )
+    from penstock.targets import target_of
+
+    sink.refuse(target_of(plan, kind, "unnamed"))
+    return Output(plan, kind, sink)
+
+
+def _check_name(name: Any) -> None:
+    plain = isinstance(name, str) and name and all(sign.isalnum() or sign in "-_." for sign in name)
+    if not plain:
+        raise PlanError(
+            f"a pipeline cannot be called {name!r}",
+            "the name stands in ledgers and file names: letters, digits, '-', '_' and '.'",
+            'write ps.pipeline("team-scores", ...)',
+        )
+
+
+def _check_places(name: str, outputs: tuple[Output, ...]) -> None:
+    seen: dict[str, Kind] = {}
+    for output in outputs:
+        place = getattr(output.sink, "place", None)
+        if place is None:
+            continue
+        if place in seen:
+            raise PlanError(
+                f"the pipeline {name!r} writes its {seen[place]} and its {output.kind} to one place: {place}",
+                "two outputs in one table would overwrite one another",
+                "give each output a table or a path of its own",
+            )
+        seen[place] = output.kind

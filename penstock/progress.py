@@ -1,0 +1,42 @@
+"""How a run stands after a batch, for people and machines to read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from penstock.batch import Counts
+from penstock.instant import MAX_TIME, MIN_TIME
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One batch, and all batches so far."""
+
+    batch: int
+    now: int
+    watermark: int
+    events: int
+    panes: int
+    late: int
+    quarantined: int
+    seconds: float
+    totals: Counts
+    total_panes: int
+    open_windows: int
+    laggard: str | None
+    shares: dict[str, float]
+
+    @property
+    def rate(self) -> float:
+        """Events per second of this batch."""
+        return self.events / self.seconds if self.seconds else 0.0
+
+    @property
+    def behind(self) -> int | None:
+        """How far the watermark is behind the processing clock, in microseconds; None while it is infinite."""
+        return None if self.watermark in (MIN_TIME, MAX_TIME) else self.now - self.watermark
+
+    def plain(self) -> dict[str, Any]:
+        """The same as values that JSON has."""
+        return {**asdict(self), "events_per_second": round(self.rate, 1), "behind": self.behind}

@@ -1,0 +1,156 @@
+"""Batch is a stream that ends: the same ingest, the same shards, one batch under W = −∞ and then +∞."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.checkpoint.clock_file import Clocks, write_clock
+from penstock.checkpoint.identity import Identity
+from penstock.checkpoint.lease import Lease
+from penstock.checkpoint.sealed import sealed, unsealed
+from penstock.checkpoint.store import Store
+from penstock.engine.step import start
+from penstock.engine.watermark import ClockState
+from penstock.engine.windows import Clock
+from penstock.errors import PlanError
+from penstock.instant import MAX_TIME, MIN_TIME
+from penstock.limits import refuse_counts
+from penstock.pipeline import Pipeline
+from penstock.progress import Progress
+from penstock.sources.frame import Frame
+from penstock.sources.source import LogReader
+from penstock.spark.compile import job_of
+from penstock.spark.frames import FrameIngest, packets_of
+from penstock.spark.gather import gathered
+from penstock.spark.ingesting import ingested
+from penstock.spark.job import Job
+from penstock.spark.outlets import Outlets
+from penstock.spark.packets import PACKETS, TICK, WORDS, Packet, packet_batches
+from penstock.spark.property import TaskClock
+from penstock.spark.stepping import Word, arrivals_step, tick_of, words_of
+
+_WORD_SCHEMA = pa.schema(
+    [("shard", pa.int32()), ("kind", pa.string()), ("head", pa.string()), ("payload", pa.binary())]
+)
+
+
+def whole_shard(job: Job) -> Callable[[pa.Table], pa.Table]:
+    """All of a shard's packets at once: its windows are filled, then the end of the input closes them."""
+
+    def apply(table: pa.Table) -> pa.Table:
+        packets = [Packet(*row) for row in zip(*(table.column(i).to_pylist() for i in range(3)), strict=True)]
+        shard = packets[0].shard
+        tick = tick_of(shard, packets, 0)
+        filled = arrivals_step(job, start(job.compiled()), packets, Clock(MIN_TIME, tick["now"]))
+        closed = arrivals_step(job, filled.memory, [], Clock(MAX_TIME, tick["now"]))
+        words = [*words_of(job, shard, 0, packets, [filled, closed]), Word(shard, TICK, json.dumps(tick), b"")]
+        columns = zip(zip(*words, strict=True), _WORD_SCHEMA.types, strict=True)
+        return pa.Table.from_arrays([pa.array(column, kind) for column, kind in columns], schema=_WORD_SCHEMA)
+
+    return apply
+
+
+@dataclass(frozen=True, slots=True)
+class SplitIngest:
+    """Pieces of work of our own readers, read and ingested in a task."""
+
+    job: Job
+    readers: dict[str, LogReader]
+    now: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for said in batch.column(0).to_pylist():
+                one = json.loads(said)
+                chunks = self.readers[one["source"]].read(one["split"])
+                yield from packet_batches(ingested(self.job, one["source"], chunks, MIN_TIME, self.now))
+
+
+def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease, staging: str | None, spark: Any,
+              on_progress: Callable[[Progress], None] | None) -> Clocks:  # fmt: skip
+    """Run a pipeline over input that ends, in one batch."""
+    begun = time.monotonic()
+    now = _now(store)
+    job = job_of(pipeline, identity, f"batch-{identity.lineage}", staging)
+    outlets = Outlets.opened(pipeline, identity, lease.epoch, store, staging, spark)
+    try:
+        words = _packets(spark, pipeline, job, now).groupBy("shard").applyInArrow(whole_shard(job), WORDS)
+        heard = gathered(words.collect())
+        bad = refuse_counts(pipeline.plan, {}, heard.read)
+        lease.refuse_if_lost()
+        given = outlets.write(heard, 0, {})
+    finally:
+        outlets.close()
+    clocks = Clocks(1, ClockState(MAX_TIME, now, 1), heard.counts, bad, heard.rows("panes"), True, True, given)
+    write_clock(store, identity.lineage, clocks)
+    if on_progress is not None:
+        on_progress(Progress(
+            batch=0, now=now, watermark=MAX_TIME, events=heard.counts.read, panes=heard.rows("panes"),
+            late=heard.rows("late"), quarantined=heard.rows("quarantine"), seconds=time.monotonic() - begun,
+            totals=heard.counts, total_panes=heard.rows("panes"), open_windows=0, laggard=None, shares={},
+        ))  # fmt: skip
+    return clocks
+
+
+def _packets(spark: Any, pipeline: Pipeline, job: Job, now: int) -> Any:
+    tick = json.dumps({"now": now, "partitions": [], "behind": [], "finished": True}).encode()
+    packets = spark.createDataFrame([(shard, TICK, bytearray(tick)) for shard in job.shards.ids], PACKETS)
+    own = {
+        one.source.name: one.source.reader for one in pipeline.plan.inputs if not isinstance(one.source.reader, Frame)
+    }
+    clock = TaskClock(job.lineage, 0, MIN_TIME, now)
+    for one in pipeline.plan.inputs:
+        reader = one.source.reader
+        if isinstance(reader, Frame):
+            ingest = FrameIngest(job, one.source.name, one.source.schema, reader.partition, clock)
+            packets = packets.unionAll(packets_of(reader, ingest))
+    work = [(json.dumps(one),) for one in _work(own, now)]
+    if work:
+        splits = spark.createDataFrame(work, "split string").repartition(min(len(work), len(job.shards) * 4))
+        packets = packets.unionAll(splits.mapInArrow(SplitIngest(job, own, now), PACKETS))
+    return packets
+
+
+def _work(readers: dict[str, LogReader], now: int) -> Iterator[dict[str, Any]]:
+    """All the pieces of work of readers that end."""
+    for name, reader in readers.items():
+        at = reader.start()
+        while not reader.finished(at, now):
+            upto = reader.latest(at, now, None)
+            if upto == at:
+                raise PlanError(
+                    f"the source {name!r} does not end",
+                    "a batch reads all of its input, and this source may always have more",
+                    "run it as a stream, or give it an end: ps.directory(..., end=True), ps.game_scores(events=...)",
+                )
+            yield from ({"source": name, "split": split} for split in reader.splits(at, upto))
+            at = upto
+
+
+def _now(store: Store) -> int:
+    """The time of the batch, written once: a batch that is run again has the same."""
+    wall = time.time_ns() // 1000
+    if store.create("penstock/now", sealed({"now": wall})):
+        return wall
+    data = store.read("penstock/now")
+    assert data is not None
+    return int(unsealed(data, f"{store.root}/penstock/now")["now"])
+
+
+def batch_input(pipeline: Pipeline) -> bool:
+    """Whether every source is a static DataFrame, so that the pipeline is run as a batch."""
+    frames = [one.source.reader for one in pipeline.plan.inputs]
+    static = [isinstance(one, Frame) and not one.frame.isStreaming for one in frames]
+    if any(static) and not all(static):
+        raise PlanError(
+            "a static DataFrame and a stream stand in one plan",
+            "a batch ends and a stream does not: nobody can say when the static rows are to be read",
+            "read both as streams (spark.readStream), or both as static DataFrames",
+        )
+    return all(static)

@@ -1,0 +1,123 @@
+"""COMMIT, on the driver, once a batch: collect what the shards said, write the sinks, decide the next watermark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any
+
+from penstock.batch import Tick
+from penstock.checkpoint.clock_file import Clocks, read_clock, write_clock
+from penstock.checkpoint.lease import Lease
+from penstock.checkpoint.store import Store
+from penstock.engine.watermark import end_batch, partition_clocks
+from penstock.instant import MAX_TIME, MIN_TIME
+from penstock.killpoint import reached
+from penstock.limits import refuse_counts
+from penstock.pipeline import Pipeline
+from penstock.progress import Progress
+from penstock.spark.gather import Heard, gathered
+from penstock.spark.outlets import Outlets
+from penstock.spark.property import TaskClock, tell_tasks
+
+Until = str | None
+
+
+@dataclass
+class Commit:
+    """Called by Spark with each batch, in the thread that runs the query."""
+
+    pipeline: Pipeline
+    lineage: str
+    store: Store
+    lease: Lease
+    outlets: Outlets
+    until: Until
+    context: Any
+    on_progress: Callable[[Progress], None]
+    clocks: Clocks = field(default_factory=Clocks)
+    resumed: bool = True
+    replaying: int | None = None
+    begun: float = field(default_factory=time.monotonic)
+    failure: BaseException | None = None
+    done: bool = False
+
+    def __call__(self, frame: Any, batch: int) -> None:
+        """One batch; what goes wrong is remembered, for Spark tells it only as text."""
+        try:
+            self._commit(frame, batch)
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def _commit(self, frame: Any, batch: int) -> None:
+        if self.clocks.batch != batch:
+            self.clocks = read_clock(self.store, self.lineage, batch)
+        reached("batch:begin", batch)
+        heard = gathered(frame.collect())
+        reached("batch:collected", batch)
+        collected = time.monotonic()
+        self.lease.refuse_if_lost()
+        bad = refuse_counts(self.pipeline.plan, self.clocks.bad, heard.read)
+        given = self.deliver(heard, batch)
+        written = time.monotonic()
+        reached("clock:before", batch)
+        made = self._next(heard, bad, given)
+        after = write_clock(self.store, self.lineage, made)
+        reached("clock:after", batch)
+        self._tell(heard, after, collected, written)
+        # A batch that is run again has its clock already: the outage lies between it and the batch to come.
+        self.clocks, self.resumed = after, after is not made
+        self.done = after.finished or (self.until == "caught_up" and after.drained)
+        self.before_next(after)
+        tell_tasks(self.context, self.task_clock())
+        reached("batch:end", batch)
+
+    def deliver(self, heard: Heard, batch: int) -> dict[str, int]:
+        """Give every sink its rows."""
+        return self.outlets.write(heard, batch, self.clocks.given, replayed=batch == self.replaying)
+
+    def before_next(self, after: Clocks) -> None:
+        """What is done when a batch is over and before the next one has its clock: nothing, but for the test kit."""
+
+    def task_clock(self) -> TaskClock:
+        """What the tasks of the batch to come are told."""
+        return TaskClock(self.lineage, self.clocks.batch, self.clocks.watermark,
+                         MIN_TIME if self.clocks.state.now is None else self.clocks.state.now)  # fmt: skip
+
+    def _next(self, heard: Heard, bad: dict[str, list[int]], given: dict[str, int]) -> Clocks:
+        """The clock of the batch to come, from what this one reported."""
+        before, tick = self.clocks, heard.tick
+        said = Tick(
+            tick["now"], None, tuple((a, b) for a, b in tick["partitions"]), self.resumed,
+            tuple((a, b) for a, b in tick["behind"]),
+        )  # fmt: skip
+        state = end_batch(self.pipeline.plan, before.state, heard.reports, tick["now"], said)
+        finished = before.finished
+        if self.until == "end":
+            # W is held while input lasts; then every window is shown what it has left.
+            ended = tick["finished"] and not sum(read for read, _ in heard.read.values())
+            state = replace(state, watermark=MAX_TIME if ended else before.watermark)
+            finished = finished or (ended and before.watermark == MAX_TIME)
+        # A batch without rows has run under the watermark of all that came before it.
+        drained = not tick["behind"] and heard.counts.read == 0
+        return Clocks(
+            before.batch + 1, state, before.totals + heard.counts, bad, before.panes + heard.rows("panes"), finished,
+            drained, given, heard.state.get("open", 0),
+            [list(astuple(one)) for one in partition_clocks(self.pipeline.plan, state)],
+        )  # fmt: skip
+
+    def _tell(self, heard: Heard, after: Clocks, collected: float, written: float) -> None:
+        ended = time.monotonic()
+        seconds = ended - self.begun
+        clocks = [one for one in partition_clocks(self.pipeline.plan, after.state) if not one.idle]
+        slowest = min(clocks, key=lambda one: one.watermark, default=None)
+        self.on_progress(Progress(
+            batch=after.batch - 1, now=heard.tick["now"], watermark=after.watermark, events=heard.counts.read,
+            panes=heard.rows("panes"), late=heard.rows("late"), quarantined=heard.rows("quarantine"), seconds=seconds,
+            totals=after.totals, total_panes=after.panes, open_windows=heard.state.get("open", 0),
+            laggard=None if slowest is None else f"{slowest.source}/{slowest.partition}",
+            shares={"sinks": (written - collected) / seconds if seconds else 0.0},
+        ))  # fmt: skip
+        self.begun = ended

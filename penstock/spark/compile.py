@@ -1,0 +1,50 @@
+"""From the plan to Spark's query: sources and tick, a shuffle by shard, the stateful step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.checkpoint.identity import Identity
+from penstock.pipeline import Pipeline
+from penstock.sinks.sink import Stages
+from penstock.spark.frames import FrameIngest, packets_of
+from penstock.spark.job import Job
+from penstock.spark.packets import WORDS, shard_ids
+from penstock.spark.shard import Shard
+from penstock.spark.source import Readers, source_class
+from penstock.targets import target_of
+
+
+def targets_of(pipeline: Pipeline) -> Iterator[tuple[str, Any, Any]]:
+    """For each output the id of its sink, the sink, and what the sink is told of it."""
+    for i, output in enumerate(pipeline.outputs):
+        sink = f"{pipeline.name}/{output.kind}/{i}"
+        yield sink, output.sink, target_of(output.plan, output.kind, sink)
+
+
+def job_of(pipeline: Pipeline, identity: Identity, token: str, staging: str | None, raw: bool = False) -> Job:
+    """What every task of a pipeline is told."""
+    outputs = tuple(targets_of(pipeline))
+    stagers = tuple(one for one in outputs if isinstance(one[1], Stages))
+    adopted = {target.kind for _, _, target in stagers} - {one[2].kind for one in outputs if one not in stagers}
+    shards = shard_ids(identity.shards)
+    return Job(token, pipeline.name, identity.lineage, pipeline.plan.unread(), shards, staging, stagers,
+               frozenset(adopted), raw)  # fmt: skip
+
+
+def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any) -> Any:
+    """The streaming query of a pipeline, up to the words of its shards."""
+    readers: dict[str, Any] = {}
+    frames: dict[str, Any] = {}
+    for one in pipeline.plan.inputs:
+        reader = one.source.reader
+        (frames if hasattr(reader, "frame") else readers)[one.source.name] = reader
+    name = f"penstock_{job.token}"
+    spark.dataSource.register(source_class(name, Readers(job, readers, pace, pipeline.batch_rows)))
+    packets = spark.readStream.format(name).load()
+    for source, reader in frames.items():
+        schema = next(one.source.schema for one in pipeline.plan.inputs if one.source.name == source)
+        packets = packets.unionAll(packets_of(reader, FrameIngest(job, source, schema, reader.partition)))
+    words = packets.groupBy("shard").transformWithState(Shard(job), WORDS, "Append", "None")
+    return words

@@ -1,0 +1,94 @@
+"""What the shards have said of a batch, put together on the driver."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.batch import Counts
+from penstock.engine.ingest import Report
+from penstock.engine.pack import read_reports
+from penstock.engine.wire import unpacked
+from penstock.sinks.fingerprint import combined, shown
+from penstock.spark.packets import BAD, COUNTS, LATE, PANES, REPORTS, STATE, TICK
+from penstock.spark.staging import staged_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of one stream from one shard: in the word itself, or put aside."""
+
+    head: dict[str, Any]
+    payload: bytes
+
+    def tables(self, staging: str | None) -> Iterator[pa.Table]:
+        """The rows, a bounded part at a time."""
+        if "staged" in self.head:
+            assert staging is not None
+            yield from staged_rows(staging, self.head["staged"])
+        else:
+            yield unpacked(self.payload)[1]["rows"]
+
+
+@dataclass
+class Heard:
+    """A batch as the driver knows it."""
+
+    streams: dict[str, list[Part]] = field(default_factory=lambda: {PANES: [], LATE: [], BAD: []})
+    told: list[tuple[int, Report]] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+    read: dict[str, list[int]] = field(default_factory=dict)
+    tick: dict[str, Any] = field(default_factory=dict)
+    ticks: int = 0
+    state: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def reports(self) -> list[Report]:
+        """The time reports, those of a partition in order of their offsets."""
+        return [report for _, report in sorted(self.told, key=lambda one: (one[1].source, one[1].partition, one[0]))]
+
+    def rows(self, kind: str) -> int:
+        """How many rows a stream has in this batch."""
+        return sum(int(part.head["rows"]) for part in self.streams[kind])
+
+    def fingerprint(self, kind: str) -> str:
+        """A number for the rows of a stream that does not depend on their order."""
+        return shown(combined(part.head["fingerprint"] for part in self.streams[kind]))
+
+
+def gathered(words: Iterable[Any]) -> Heard:
+    """The words of all shards, in an order that does not depend on which came first."""
+    heard = Heard()
+    for word in sorted(
+        words, key=lambda word: (word["kind"], word["shard"], word["head"], bytes(word["payload"][:64]))
+    ):
+        kind, head = word["kind"], word["head"]
+        if kind in heard.streams:
+            heard.streams[kind].append(Part(json.loads(head), bytes(word["payload"])))
+        elif kind == REPORTS:
+            heard.told += read_reports(bytes(word["payload"]))
+        elif kind == COUNTS:
+            _count(heard, json.loads(head))
+        elif kind == STATE:
+            for name, number in json.loads(head).items():
+                heard.state[name] = heard.state.get(name, 0) + number
+        elif kind == TICK:
+            heard.tick = _later(heard.tick, json.loads(head))
+            heard.ticks += 1
+    return heard
+
+
+def _count(heard: Heard, said: dict[str, Any]) -> None:
+    heard.counts += Counts(**said["counts"])
+    if "source" in said:
+        seen = heard.read.setdefault(said["source"], [0, 0])
+        seen[0] += said["read"]
+        seen[1] += said["bad"]
+
+
+def _later(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    return other if not one or other["now"] > one["now"] else one

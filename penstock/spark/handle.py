@@ -1,0 +1,129 @@
+"""A pipeline that runs: stop it between two batches, wait for it, ask how it stands."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.checkpoint.lease import Lease
+from penstock.instant import show
+from penstock.progress import Progress
+from penstock.spark.commit import Commit
+from penstock.spark.failure import told
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended: why, after which batch, and how it stood."""
+
+    reason: str
+    batches: int
+    progress: Progress | None
+
+    def __str__(self) -> str:
+        stood = "" if self.progress is None else f", watermark {show(self.progress.watermark)}"
+        return (
+            f"{self.reason} after batch {self.batches - 1}{stood}" if self.batches else f"{self.reason}, no batch ran"
+        )
+
+
+@dataclass
+class Handle:
+    """A pipeline that runs in the background."""
+
+    query: Any
+    commit: Commit
+    lease: Lease
+    stop_file: str | None
+    scratch: Any
+    status: Progress | None = None
+    _asked: threading.Event = field(default_factory=threading.Event)
+    _ended: Ended | None = None
+    _failed: BaseException | None = None
+    _finishing: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def running(self) -> bool:
+        """Whether batches are still run."""
+        return bool(self.query.isActive)
+
+    def stop(self) -> Ended:
+        """Finish the batch that runs, then stop."""
+        self.ask_to_stop()
+        return self.wait()
+
+    def ask_to_stop(self) -> None:
+        """Ask for a stop after the batch that runs; safe in a signal handler."""
+        self._asked.set()
+
+    def wait(self, timeout: float | None = None) -> Ended:
+        """Wait until it has ended; raises what made it fail."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self._ended is None and self._failed is None:
+            if not self.query.isActive or self.commit.done or self._asked.is_set():
+                self._finish_once()
+            elif deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError(f"the pipeline still runs after {timeout} s")
+            else:
+                time.sleep(0.02)
+        if self._failed is not None:
+            raise self._failed
+        assert self._ended is not None
+        return self._ended
+
+    def end_by_itself(self) -> None:
+        """Stop when the input is drained or has ended, whether anybody waits or not."""
+
+        def watch() -> None:
+            with suppress(BaseException):
+                self.wait()
+
+        threading.Thread(target=watch, name="penstock-end", daemon=True).start()
+
+    def _finish_once(self) -> None:
+        with self._finishing:
+            if self._ended is None and self._failed is None:
+                try:
+                    self._ended = self._finish()
+                except Exception as error:
+                    self._failed = error
+
+    def _finish(self) -> Ended:
+        """Let the batch that runs come to its end, stop the query, and say how it ended."""
+        running = self.commit.clocks.batch
+        if self.stop_file is not None:
+            with open(self.stop_file, "w"):
+                pass
+        try:
+            while self.query.isActive and not self._stands(running):
+                time.sleep(0.01)
+            failure = self.commit.failure or (None if self.query.isActive else self.query.exception())
+            if self.query.isActive:
+                self.query.stop()
+            if failure is not None:
+                raise told(failure) from None
+        finally:
+            self.release()
+        clocks = self.commit.clocks
+        reason = "ended" if clocks.finished else "caught up" if self.commit.done else "stopped"
+        return Ended(reason, clocks.batch, self.status)
+
+    def release(self) -> None:
+        """Let go of sinks, checkpoint and scratch files."""
+        with suppress(Exception):
+            self.commit.outlets.close()
+        self.lease.release()
+        self.scratch.cleanup()
+
+    def _stands(self, running: int) -> bool:
+        """Whether the last batch is committed and no other has begun, or, where Spark's own sources cannot be asked to
+        wait, whether the batch that ran when the stop was asked for is committed."""
+        last = self.query.lastProgress
+        done = -1 if last is None else int(last["batchId"])
+        if self.stop_file is None and done >= running:
+            return True
+        idle = not self.query.status["isTriggerActive"] or "Waiting for" in self.query.status["message"]
+        return bool(idle and done >= self.commit.clocks.batch - 1)

@@ -1,0 +1,38 @@
+"""What every task of a pipeline is told once: the plan, the shards, and where large outputs are put aside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.engine.compiled import Compiled
+from penstock.plan import Plan
+from penstock.spark.packets import ShardIds
+
+_compiled: dict[str, Compiled] = {}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A pipeline as its tasks see it; `token` tells one start of it from every other.
+
+    `adopted` are the streams of which every sink takes the files its tasks have staged, so that no other is needed.
+    `raw` gives panes and late rows with the engine's own columns, and exact counts of what is open: for the test kit.
+    """
+
+    token: str
+    name: str
+    lineage: str
+    plan: Plan
+    shards: ShardIds
+    staging: str | None
+    stagers: tuple[tuple[str, Any, Any], ...] = ()
+    adopted: frozenset[str] = frozenset()
+    raw: bool = False
+
+    def compiled(self) -> Compiled:
+        """The plan made ready, once in each worker."""
+        if self.token not in _compiled:
+            _compiled.clear()
+            _compiled[self.token] = Compiled(self.plan)
+        return _compiled[self.token]

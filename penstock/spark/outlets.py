@@ -1,0 +1,129 @@
+"""Where a batch goes: each output to its sink by the pipeline's delivery; what nobody writes is kept, up to a cap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.checkpoint.identity import Identity
+from penstock.checkpoint.store import CheckpointError, Store
+from penstock.pipeline import Pipeline
+from penstock.sinks.delivery import check_delivery, deliver
+from penstock.sinks.sink import Batch, Target, Writer, wants_dataframe
+from penstock.spark.compile import targets_of
+from penstock.spark.gather import Heard
+from penstock.spark.staging import clear_staging, for_spark
+
+KEPT_BYTES = 1 << 30
+
+
+@dataclass
+class Outlets:
+    """The sinks of a pipeline while it runs."""
+
+    pipeline: Pipeline
+    lineage: str
+    epoch: int
+    store: Store
+    staging: str | None
+    spark: Any
+    writers: dict[str, Writer] = field(default_factory=dict)
+
+    @classmethod
+    def opened(cls, pipeline: Pipeline, identity: Identity, epoch: int, store: Store, staging: str | None,
+               spark: Any) -> Outlets:  # fmt: skip
+        """Open every sink, shut older runs out, and refuse before the first batch what would be refused in it."""
+        outlets = cls(pipeline, identity.lineage, epoch, store, staging, spark)
+        if staging is not None:
+            clear_staging(staging)
+        try:
+            for name, sink, target in targets_of(pipeline):
+                check_delivery(sink, pipeline.delivery)
+                outlets.writers[name] = sink.open(target)
+                outlets.writers[name].begin(identity.lineage, epoch)
+        except BaseException:
+            outlets.close()
+            raise
+        return outlets
+
+    def write(self, heard: Heard, batch: int, given: Mapping[str, int], *, replayed: bool = False) -> dict[str, int]:
+        """Give each output its rows; an output without rows is left alone. Tells which batch each was given last."""
+        last = dict(given)
+        for name, sink, target in targets_of(self.pipeline):
+            if not heard.rows(target.kind):
+                continue
+            one = Batch(
+                self.lineage, batch, self.epoch, heard.rows(target.kind), heard.fingerprint(target.kind),
+                replayed,
+            )  # fmt: skip
+            rows, receipts = self._rows(heard, name, sink, target)
+            deliver(sink, target, self.writers, one, rows, self.pipeline.delivery, receipts=receipts,
+                    after=given.get(name))  # fmt: skip
+            last[name] = batch
+        for kind in ("late", "quarantine"):
+            if heard.rows(kind) and all(output.kind != kind for output in self.pipeline.outputs):
+                last[f"kept/{kind}"] = self._keep(heard, kind, batch, given.get(f"kept/{kind}", 0))
+        if self.staging is not None and any("staged" in part.head for kind in heard.streams.values() for part in kind):
+            clear_staging(self.staging)
+        return last
+
+    def close(self) -> None:
+        """Let go of every sink."""
+        for writer in self.writers.values():
+            with suppress(Exception):
+                writer.close()
+        self.writers.clear()
+
+    def _rows(self, heard: Heard, name: str, sink: Any, target: Target) -> tuple[Any, list[dict[str, Any]]]:
+        """What a sink is handed: parts, or a DataFrame, or receipts of what its tasks have staged."""
+        parts = heard.streams[target.kind]
+        if wants_dataframe(sink):
+            return self._frame(heard, target), []
+        receipts = [part.head["receipts"][name] for part in parts if name in part.head.get("receipts", {})]
+        inline = [part for part in parts if name not in part.head.get("receipts", {})]
+        return (table for part in inline for table in part.tables(self.staging)), receipts
+
+    def _frame(self, heard: Heard, target: Target) -> Any:
+        """The rows as a Spark DataFrame: from memory what is small, from files what was put aside."""
+        parts = heard.streams[target.kind]
+        frames = []
+        small = [table for part in parts if "staged" not in part.head for table in part.tables(None)]
+        if small:
+            frames.append(self.spark.createDataFrame(pa.concat_tables(small)))
+        paths = [part.head["staged"] for part in parts if "staged" in part.head]
+        if paths:
+            frames.append(self.spark.read.parquet(*(for_spark(self.staging or "", path) for path in paths)))
+        whole = frames[0]
+        for frame in frames[1:]:
+            whole = whole.unionByName(frame)
+        return whole
+
+    def _keep(self, heard: Heard, kind: str, batch: int, size: int) -> int:
+        """Keep rows that no sink is given under the checkpoint; once, and not without end."""
+        size = size if self.store.names(f"penstock/{kind}") else 0
+        sink = pa.BufferOutputStream()
+        tables = [table for part in heard.streams[kind] for table in part.tables(self.staging)]
+        pq.write_table(pa.concat_tables(tables), sink)
+        data = sink.getvalue().to_pybytes()
+        size += len(data)
+        if size > KEPT_BYTES:
+            raise CheckpointError(
+                f"the {kind} rows that nobody writes anywhere have reached {KEPT_BYTES >> 20} MB",
+                f"they are kept under {self.store.root}/penstock/{kind}, and nothing is dropped in silence",
+                f"write them to a sink of your own: totals.{kind}.write(ps.files(...)), or move that folder away",
+            )
+        self.store.create(f"penstock/{kind}/{batch:012d}.parquet", data)
+        return size
+
+
+def kept_rows(store: Store, kind: str) -> Iterator[pa.Table]:
+    """The late or quarantined rows that were kept under a checkpoint."""
+    for name in store.names(f"penstock/{kind}"):
+        data = store.read(f"penstock/{kind}/{name}")
+        if data is not None:
+            yield pq.read_table(pa.BufferReader(data))

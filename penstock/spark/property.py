@@ -1,0 +1,53 @@
+"""The clock on its way to the tasks: a local property of Spark, and the refusal of a task that has the wrong one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from pyspark import SparkContext, TaskContext
+
+from penstock.errors import PenstockError
+
+NAME = "penstock.clock"
+_BATCH = "streaming.sql.batchId"
+
+
+class WrongClock(PenstockError):
+    """A task found no clock, or that of another batch: it must not run, for its answer would differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClock:
+    """What a task is told: the batch it may work for, W of that batch, and now of the batch before."""
+
+    lineage: str
+    batch: int
+    watermark: int
+    before: int
+
+
+def tell_tasks(context: SparkContext, clock: TaskClock) -> None:
+    """Set the clock for the tasks this thread starts from now on."""
+    context.setLocalProperty(NAME, json.dumps(asdict(clock)))
+
+
+def task_clock(lineage: str) -> TaskClock:
+    """The clock of the task that runs here."""
+    context = TaskContext.get()
+    told = context.getLocalProperty(NAME) if context is not None else None
+    batch = context.getLocalProperty(_BATCH) if context is not None else None
+    if told is None:
+        raise WrongClock(
+            "a task runs without a clock",
+            "the watermark of its batch is not known, so its answer could not be trusted",
+            "let Spark start the batch anew: stop the query and run the pipeline again",
+        )
+    clock = TaskClock(**json.loads(told))
+    if clock.lineage != lineage or (batch is not None and int(batch) != clock.batch):
+        raise WrongClock(
+            f"a task of batch {batch} found the clock of batch {clock.batch}",
+            "a task that is run again after its batch was over would see a later watermark",
+            "let Spark start the batch anew: stop the query and run the pipeline again",
+        )
+    return clock

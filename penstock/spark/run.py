@@ -1,0 +1,249 @@
+"""A pipeline on Spark: built as one streaming query, started, watched, and stopped between two batches."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.checkpoint.clock_file import latest_clock, read_clock
+from penstock.checkpoint.identity import Identity, identity_of, read_identity, refuse_foreign
+from penstock.checkpoint.lease import Lease, take_lease
+from penstock.checkpoint.spark_logs import drop_orphans, refuse_damaged_logs
+from penstock.checkpoint.store import CheckpointError, LocalStore, Store, local_path
+from penstock.duration import Duration, not_negative
+from penstock.errors import PlanError, did_you_mean
+from penstock.pipeline import Pipeline
+from penstock.progress import Progress
+from penstock.sources.frame import Frame
+from penstock.spark.batch import batch_input, run_batch
+from penstock.spark.commit import Commit
+from penstock.spark.compile import built, job_of
+from penstock.spark.failure import told
+from penstock.spark.hadoop import store_of
+from penstock.spark.handle import Ended, Handle
+from penstock.spark.outlets import Outlets
+from penstock.spark.property import tell_tasks
+from penstock.spark.session import apply_settings, restore_settings, session
+from penstock.spark.source import Wall
+
+UNTIL = ("caught_up", "end")
+
+
+def run(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: str | None, spark: Any,
+        on_progress: Callable[[Progress], None] | None) -> Ended:  # fmt: skip
+    """Run a pipeline to its end; Ctrl-C and SIGTERM end it after the batch that runs."""
+    if batch_input(pipeline):
+        return run_once(pipeline, checkpoint=checkpoint, spark=spark, on_progress=on_progress)
+    signals: list[int] = []
+    handle = start(pipeline, checkpoint=checkpoint, batch_every=batch_every, until=until, spark=spark,
+                   on_progress=on_progress)  # fmt: skip
+
+    def stop(number: int, _: Any) -> None:
+        signals.append(number)
+        handle.ask_to_stop()
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, stop)
+    try:
+        ended = handle.wait()
+        if signals:
+            print(f"{pipeline.name}: {ended}; run again, it goes on from there", file=sys.stderr, flush=True)
+        return ended
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def start(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: str | None, spark: Any,
+          on_progress: Callable[[Progress], None] | None, kit: Kit | None = None) -> Handle:  # fmt: skip
+    """Start a pipeline in the background."""
+    every = not_negative(batch_every, "batch_every")
+    if until is not None and until not in UNTIL:
+        raise PlanError(
+            f"until is {until!r}",
+            '"caught_up" stops when the source is drained, "end" when the input has ended; without it, it runs on',
+            did_you_mean(str(until), UNTIL),
+        )
+    _refuse_unreadable(pipeline, until)
+    spark, store, identity, lease = _claimed(pipeline, checkpoint, spark)
+    scratch = tempfile.TemporaryDirectory(prefix="penstock-")
+    stop_file = os.path.join(scratch.name, "stop")
+    try:
+        return _start(pipeline, _Start(spark, store, identity, lease, scratch, stop_file, checkpoint, every, until,
+                                       on_progress, kit))  # fmt: skip
+    except BaseException:
+        lease.release()
+        scratch.cleanup()
+        raise
+
+
+def run_once(pipeline: Pipeline, *, checkpoint: str, spark: Any,
+             on_progress: Callable[[Progress], None] | None) -> Ended:  # fmt: skip
+    """Run a pipeline whose input ends as one batch."""
+    spark, store, identity, lease = _claimed(pipeline, checkpoint, spark)
+    seen: list[Progress] = []
+
+    def progressed(progress: Progress) -> None:
+        seen.append(progress)
+        if on_progress is not None:
+            on_progress(progress)
+
+    try:
+        run_batch(pipeline, identity, store, lease, _staging(pipeline, checkpoint), spark, progressed)
+    except Exception as error:
+        raise told(error) from error
+    finally:
+        lease.release()
+    return Ended("ended", 1, seen[-1])
+
+
+def _claimed(pipeline: Pipeline, checkpoint: str, spark: Any) -> tuple[Any, Store, Identity, Lease]:
+    """A session, the checkpoint's files, whose they are, and the right to write them; or a refusal."""
+    local = local_path(checkpoint)
+    if local is not None:
+        _refuse_early(LocalStore(local), pipeline)
+    spark = session(spark)
+    store = store_of(spark, checkpoint)
+    identity = identity_of(store, pipeline.name, pipeline.plan, pipeline.shards, default_shards(spark))
+    _refuse_finished(store, identity)
+    refuse_damaged_logs(store)
+    lease = take_lease(store)
+    if local is not None:
+        drop_orphans(local)
+    return spark, store, identity, lease
+
+
+def _staging(pipeline: Pipeline, checkpoint: str) -> str | None:
+    """Where tasks put large outputs aside: where the pipeline says, or beside a checkpoint on a local disk."""
+    local = local_path(checkpoint)
+    return pipeline.staging or (Path(local, "penstock/staging").as_uri() if local is not None else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """How the test kit drives a query: its pace, its own commit, and what is done before the first batch."""
+
+    pace: Any
+    commit: type[Commit]
+    first: Callable[[Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    spark: Any
+    store: Store
+    identity: Identity
+    lease: Lease
+    scratch: Any
+    stop_file: str
+    checkpoint: str
+    every: int
+    until: str | None
+    on_progress: Callable[[Progress], None] | None
+    kit: Kit | None
+
+
+def _start(pipeline: Pipeline, given: _Start) -> Handle:
+    identity, spark = given.identity, given.spark
+    local = local_path(given.checkpoint)
+    place = f"file://{local}" if local is not None else given.checkpoint
+    staging = _staging(pipeline, given.checkpoint)
+    framed = any(isinstance(one.source.reader, Frame) for one in pipeline.plan.inputs)
+    token = uuid.uuid4().hex
+    kit = given.kit
+    pace = kit.pace if kit else Wall("" if framed else given.stop_file, os.environ.get("PENSTOCK_CLOCK_SHIFT", ""))
+    job = job_of(pipeline, identity, token, None if kit else staging, raw=kit is not None)
+    words = built(spark, pipeline, job, pace)
+    outlets = Outlets.opened(pipeline, identity, given.lease.epoch, given.store, staging, spark)
+    batch = _next_batch(given.store)
+    handle: Handle | None = None
+
+    def progressed(progress: Progress) -> None:
+        if handle is not None:
+            handle.status = progress
+        if given.on_progress is not None:
+            given.on_progress(progress)
+
+    commit = (kit.commit if kit else Commit)(
+        pipeline, identity.lineage, given.store, given.lease, outlets, given.until, spark.sparkContext, progressed,
+        read_clock(given.store, identity.lineage, batch), replaying=batch if _logged(given.store, batch) else None,
+    )  # fmt: skip
+    if kit:
+        kit.first(commit)
+    before = apply_settings(spark, identity.shards)
+    try:
+        tell_tasks(spark.sparkContext, commit.task_clock())
+        query = (
+            words.writeStream.queryName(f"{pipeline.name}-{token[:8]}").outputMode("append").foreachBatch(commit)
+            .trigger(processingTime=f"{given.every // 1000} milliseconds").option("checkpointLocation", place).start()
+        )  # fmt: skip
+    except BaseException:
+        outlets.close()
+        raise
+    finally:
+        restore_settings(spark, before)
+    handle = Handle(query, commit, given.lease, None if framed else given.stop_file, given.scratch)
+    if given.until is not None:
+        handle.end_by_itself()
+    return handle
+
+
+def default_shards(spark: Any) -> int:
+    """As many shards as the cluster has cores when the checkpoint is made, at most 64."""
+    return max(1, min(int(spark.sparkContext.defaultParallelism), 64))
+
+
+def _refuse_unreadable(pipeline: Pipeline, until: str | None) -> None:
+    """Refuse sources that nobody reads, and to wait for the end of one that has none."""
+    for one in pipeline.plan.inputs:
+        if one.source.reader is None:
+            raise PlanError(
+                f"nobody reads the source {one.source.name!r}",
+                "ps.events says what rows look like, not where they come from",
+                "begin with ps.directory(...), ps.game_scores(...) or ps.stream(df)",
+            )
+        if until == "end" and not one.source.bounded and not isinstance(one.source.reader, Frame):
+            raise PlanError(
+                f"the source {one.source.name!r} does not end",
+                'until="end" closes every window when the input has ended, and this source may always have more',
+                'give it an end: ps.directory(..., end=True), ps.game_scores(events=...); or say until="caught_up"',
+            )
+
+
+def _refuse_early(store: Store, pipeline: Pipeline) -> None:
+    """Refuse before Spark starts what can be refused by reading a few files."""
+    held = read_identity(store)
+    if held is not None:
+        refuse_foreign(store.root, held, pipeline.name, pipeline.plan, pipeline.shards)
+        _refuse_finished(store, held)
+        refuse_damaged_logs(store)
+
+
+def _refuse_finished(store: Store, identity: Identity) -> None:
+    if latest_clock(store, identity.lineage).finished:
+        raise CheckpointError(
+            f"the checkpoint {store.root} is finished",
+            'it was run until="end": every window was closed, and it takes no more data',
+            "start a new checkpoint (and a new table) for new data",
+        )
+
+
+def _logged(store: Store, batch: int) -> bool:
+    """Whether the offsets of a batch were written down, so that it is run again and not for the first time."""
+    return str(batch) in store.names("offsets")
+
+
+def _next_batch(store: Store) -> int:
+    """The batch that Spark will run first: the one after the last that was committed."""
+    committed = [int(name) for name in store.names("commits") if name.isdigit()]
+    return max(committed, default=-1) + 1

@@ -1,0 +1,140 @@
+"""Our sources as one streaming source of Spark: its offset is every reader's position and the clock, the tick.
+
+The offset always moves, so Spark always has a batch to run; it is logged, so a batch that is run again sees the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from penstock.checkpoint.spark_logs import checked
+from penstock.killpoint import reached
+from penstock.sources.source import LogReader
+from penstock.spark.ingesting import ingested
+from penstock.spark.job import Job
+from penstock.spark.packets import PACKETS, TICK, Packet, packet_batches
+from penstock.spark.property import TaskClock, task_clock
+
+
+class Pace(Protocol):
+    """Says what time a batch has, or that there is none yet."""
+
+    def now(self, batch: int, before: int) -> int | None:
+        """The processing clock of the batch of that number, not before `before`; None to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """The wall clock; waits once a file asks to, and may be moved by a file that holds microseconds, for tests."""
+
+    stop: str = ""
+    shift: str = ""
+
+    def now(self, batch: int, before: int) -> int | None:
+        """The wall clock, which never goes back."""
+        if self.stop and os.path.exists(self.stop):
+            return None
+        moved = 0
+        if self.shift and os.path.exists(self.shift):
+            with open(self.shift) as file:
+                moved = int(file.read() or 0)
+        return max(before, time.time_ns() // 1000 + moved)
+
+
+@dataclass(frozen=True)
+class Readers:
+    """The readers of a pipeline by the names of their sources, how much a batch takes, and the pace."""
+
+    job: Job
+    readers: dict[str, LogReader]
+    pace: Pace
+    batch_rows: int | None = None
+    stamped: bool = True
+    known: dict[str, Any] = field(default_factory=dict)
+
+
+def source_class(name: str, readers: Readers) -> type[DataSource]:
+    """The data source to register with Spark under a name."""
+
+    class Fused(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return name
+
+        def schema(self) -> str:
+            return PACKETS
+
+        def streamReader(self, schema: Any) -> FusedReader:  # noqa: N802 - Spark's name
+            return FusedReader(readers)
+
+    return Fused
+
+
+class FusedReader(DataSourceStreamReader):
+    """Spark's questions, answered by the readers; ingest runs inside `read`."""
+
+    def __init__(self, readers: Readers) -> None:
+        self.given = readers
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        sources = {name: one.start() for name, one in self.given.readers.items()}
+        return checked({"batch": 0, "now": 0, "sources": sources})
+
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: N802
+        now = self.given.pace.now(start["batch"], start["now"])
+        if now is None:
+            return start
+        rows = self.given.batch_rows
+        sources = {name: one.latest(start["sources"][name], now, rows) for name, one in self.given.readers.items()}
+        return checked({"batch": start["batch"] + 1, "now": now, "sources": sources})
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        if start == end:
+            return []
+        work = [
+            {"source": name, "split": split}
+            for name, one in self.given.readers.items()
+            for split in one.splits(start["sources"][name], end["sources"][name])
+        ]
+        tick = self._tick(end)
+        parts = [{"now": end["now"], "work": [one], "tick": None} for one in work] or [{"now": end["now"], "work": []}]
+        parts[0]["tick"] = json.dumps(tick)
+        return [InputPartition(json.dumps(part)) for part in parts]
+
+    def _tick(self, end: dict[str, Any]) -> dict[str, Any]:
+        """What the shards and the driver are told of a batch: its clock, and how the sources stand after it."""
+        at, now = end["sources"], end["now"]
+        readers = self.given.readers.items()
+        return {
+            "now": now,
+            "partitions": [[name, one_of] for name, one in readers for one_of in one.partitions(at[name])],
+            "behind": [[name, one_of] for name, one in readers for one_of in one.behind(at[name], now)],
+            "finished": all(one.finished(at[name], now) for name, one in readers),
+        }
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        part = json.loads(partition.value)
+        job = self.given.job
+        clock = task_clock(job.lineage)
+        return packet_batches(self._packets(part, clock))
+
+    def _packets(self, part: dict[str, Any], clock: TaskClock) -> Iterator[Packet]:
+        job, now = self.given.job, max(part["now"], clock.before)
+        for one in part["work"]:
+            chunks = self.given.readers[one["source"]].read(one["split"])
+            yield from ingested(job, one["source"], chunks, clock.watermark, now)
+            reached("task:read", clock.batch)
+        if part["tick"] is not None:
+            for shard in job.shards.ids:
+                yield Packet(shard, TICK, part["tick"].encode())
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing to let go of: a log keeps what it has."""

@@ -1,0 +1,57 @@
+"""Which kill comes next: every named point in turn, and moments in between, all from one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from penstock.testing.crash.process import Kill
+
+BATCH_POINTS = ("offsets", "batch:begin", "task:read", "task:step", "batch:collected", "clock:before", "clock:after",
+                "batch:end", "commits")  # fmt: skip
+SINK_POINTS = ("sink:begin", "sink:write", "sink:commit:before", "sink:commit:after")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long a run takes on this machine: to its lease, from there to its first commit, and for a batch after it."""
+
+    lease: float = 6.0
+    first: float = 8.0
+    batch: float = 0.5
+
+
+def points(sinks: tuple[str, ...]) -> tuple[str, ...]:
+    """Every named point: those of a batch, and those of a delivery for the first sink reached and for each sink."""
+    each = [f"{point}#{sink}" for point in SINK_POINTS for sink in sinks]
+    return (*BATCH_POINTS, *SINK_POINTS, *each)
+
+
+def kill_of(number: int, seed: int, sinks: tuple[str, ...], committed: int, pace: Pace) -> Kill:
+    """The kill of that number, in a run that goes on after so many batches: a point if it is even, else a moment."""
+    random = Random(f"{seed}/{number}")
+    if number % 2 == 0:
+        names = list(points(sinks))
+        Random(seed).shuffle(names)
+        name = names[number // 2 % len(names)]
+        # The batch in flight may have its offsets and be in the ledgers: then these are not reached in it.
+        flown = name == "offsets" or name.startswith(SINK_POINTS)
+        return Kill(name, committed + (1 if flown else random.randrange(2)))
+    match random.randrange(8):
+        case 0:
+            return Kill("start", after=random.random() * pace.lease)
+        case 1 | 2 | 3:
+            return Kill("lease", after=random.random() * pace.first)
+        case _:
+            return Kill("commit", 1 + random.randrange(2), random.random() * pace.batch)
+
+
+def each_point_once(sinks: tuple[str, ...]) -> Iterator[Kill]:
+    """A dozen kills that reach every point of a batch and of a delivery, each a batch further or in the same again."""
+    names = ("batch:begin", "task:read", "task:step", "batch:collected", *SINK_POINTS, "clock:before", "clock:after",
+             "batch:end", "offsets")  # fmt: skip
+    for i, name in enumerate(names):
+        # Each kill in another sink's turn; those of rows that come late have some from the fourth batch on.
+        whose = f"#{sinks[i % len(sinks)]}" if name.startswith("sink:") else ""
+        yield Kill(f"{name}{whose}", 1 + i * 2 // 3)

@@ -1,0 +1,91 @@
+"""Is anything lost, doubled, torn or different: what sinks hold, against a run that nothing disturbed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong: rows lost, doubled, of a batch that is there in part, or that the undisturbed run has not."""
+
+    lost: int = 0
+    duplicated: int = 0
+    torn: int = 0
+    foreign: int = 0
+    said: tuple[str, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing is wrong."""
+        return not (self.lost or self.duplicated or self.torn or self.foreign or self.said)
+
+    def __add__(self, other: Verdict) -> Verdict:
+        return Verdict(self.lost + other.lost, self.duplicated + other.duplicated, self.torn + other.torn,
+                       self.foreign + other.foreign, self.said + other.said)  # fmt: skip
+
+
+class Checker(Protocol):
+    """Looks at what a pipeline has written below a folder."""
+
+    def check(self, folder: str, ended: bool) -> Verdict:
+        """What is wrong after a kill, or when the run has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an output holds after a run that nothing disturbed: its rows, batch by batch."""
+
+    name: str
+    batches: tuple[Rows, ...]
+
+    def judge(self, found: Rows, ended: bool) -> Verdict:
+        """Compare what is found with the batches up to the last one that is there, or with all of them."""
+        number = {row: i for i, rows in enumerate(self.batches) for row in rows}
+        held = Counter(found)
+        last = max((number[row] for row in held if row in number), default=-1)
+        upto = len(self.batches) - 1 if ended else last
+        lost = [row for row in self._rows(upto) if row not in held]
+        torn = [row for row in lost if number[row] == last]
+        foreign = [row for row in held if row not in number]
+        twice = sum(times - 1 for row, times in held.items() if row in number)
+        said = [f"{self.name}: {what} {rows[0]}" for what, rows in (("lacks", lost), ("has", foreign)) if rows]
+        return Verdict(len(lost) - len(torn), twice, len(torn), len(foreign), tuple(said))
+
+    def _rows(self, upto: int) -> Iterator[tuple[Any, ...]]:
+        for rows in self.batches[: upto + 1]:
+            yield from rows
+
+
+def in_batches(name: str, rows: Sequence[tuple[Any, ...]], counts: Sequence[int]) -> Written:
+    """The rows of an undisturbed run, cut at the number that each batch wrote."""
+    batches, at = [], 0
+    for count in counts:
+        batches.append(list(rows[at : at + count]))
+        at += count
+    if at != len(rows):
+        raise AssertionError(f"{name} has {len(rows)} rows, and its batches say {at}")
+    return Written(name, tuple(batches))
+
+
+def unequal(what: str, found: Any, wanted: Any) -> Verdict:
+    """A verdict on two values that should be the same."""
+    return Verdict() if found == wanted else Verdict(said=(f"{what}: {_short(found)}, not {_short(wanted)}",))
+
+
+def differing(what: str, found: Mapping[Any, Any], wanted: Mapping[Any, Any]) -> Verdict:
+    """A verdict on two tables that should be the same, with the first place where they are not."""
+    for key in sorted({*found, *wanted}, key=repr):
+        if found.get(key) != wanted.get(key):
+            return Verdict(said=(f"{what}, {key}: {found.get(key)}, not {wanted.get(key)}",))
+    return Verdict()
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 80 else text[:77] + "..."

@@ -1,0 +1,76 @@
+"""Does a pipeline survive being killed? `python -m penstock.testing.faults --kills 200 --seed 7` kills one and counts.
+
+It goes on from where it was stopped: what was done is in a file, beside it a folder with every life. A life is one
+checkpoint: the run is killed (SIGKILL, the whole session), its sinks are looked at, it is started again. Exit code 1
+where anything was lost, doubled, torn, or other than what an undisturbed run writes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.testing.crash import scores
+from penstock.testing.crash.campaign import Campaign, Row, Subject
+from penstock.testing.crash.process import python
+from penstock.testing.crash.scores_check import ScoresChecker
+
+HEAD = (
+    f"{'kill':>5} {'life':>4}  {'where':<44} {'batches':>7} {'restarts':>8} {'lost':>5} {'twice':>5} {'torn':>5}  panes"
+)
+
+
+def every_sink() -> Subject:
+    """The pipeline of `crash.scores`, which writes to every sink at once."""
+    return Subject(
+        lambda folder: python("-m", "penstock.testing.crash.scores", folder), ScoresChecker.of, scores.SINKS
+    )  # fmt: skip
+
+
+def line(row: Row) -> str:
+    """A row of the table."""
+    verdict = row.verdict
+    panes = "equal" if verdict.good else f"DIFFER ({verdict.foreign} foreign)"
+    number = "" if row.kill is None else str(row.kill)
+    return (f"{number:>5} {row.life:>4}  {row.at:<44} {row.batches:>7} {row.restarts:>8} {verdict.lost:>5} "
+            f"{verdict.duplicated:>5} {verdict.torn:>5}  {panes}")  # fmt: skip
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """All of it in one line."""
+    kills = sum(row.kill is not None for row in rows)
+    lives = sum(row.at == "ended" for row in rows)
+    lost, twice, torn = (sum(getattr(row.verdict, name) for row in rows) for name in ("lost", "duplicated", "torn"))
+    same = all(row.verdict.good for row in rows)
+    return (f"{kills} kills, {lives} lives ended: lost {lost}, duplicated {twice}, torn {torn}, panes "
+            f"{'equal to the undisturbed run' if same else 'NOT equal to the undisturbed run'}")  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Kill so often as asked, print the table, and say whether nothing was lost."""
+    parser = argparse.ArgumentParser(prog="python -m penstock.testing.faults", description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--resume", type=Path, default=Path("build/faults.json"), help="where progress is kept")
+    given = parser.parse_args(arguments)
+    # Stopped from outside, it takes the run with it that it was about to kill.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    campaign = Campaign.resumed(every_sink(), given.resume, given.seed)
+    print(HEAD)
+    for row in campaign.rows:
+        print(line(row))
+    began = time.monotonic()
+    for row in campaign.run(given.kills):
+        print(line(row), flush=True)
+        for said in row.verdict.said:
+            print(f"      {said}")
+    print(f"{summary(campaign.rows)} ({time.monotonic() - began:.0f} s)")
+    return 0 if all(row.verdict.good for row in campaign.rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,245 @@
+"""Does a pipeline start, stop, end and go on as it says, in whose session it may be?"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import penstock as ps
+from penstock.checkpoint.status import standing
+from penstock.checkpoint.store import CheckpointError
+from penstock.errors import DataError, PlanError
+from penstock.instant import MAX_TIME, MIN_TIME, from_datetime
+from tests.spark.driving import caught_up, put, running, scores, seconds, totals
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+
+
+def test_caught_up_stops_when_drained_and_goes_on_with_more_files(spark, tmp_path):
+    rows = tmp_path / "in"
+    pipeline = ps.pipeline("drained", totals(scores(rows)).write(ps.memory("panes")))
+    put(rows, "a.json", ("red", 1, 1), ("red", 2, 12), ("blue", 3, 13))
+    first = caught_up(pipeline, tmp_path / "checkpoint")
+    panes = ps.memory("panes")
+    assert seconds(panes.rows, "team", "points") == [(0, "red", 1)]
+    # W is where the rows have brought it: the open windows wait for more.
+    assert standing(str(tmp_path / "checkpoint")).watermark == first[-1].watermark < MAX_TIME
+    put(rows, "b.json", ("red", 10, 14), ("blue", 4, 25))
+    again = caught_up(pipeline, tmp_path / "checkpoint")
+    assert seconds(panes.rows, "team", "points") == [(0, "red", 1), (10, "blue", 3), (10, "red", 12)]
+    assert again[0].batch == first[-1].batch + 1
+    assert again[-1].totals.read == 5
+
+
+def test_until_end_holds_the_watermark_then_closes_every_window(spark, tmp_path):
+    rows = tmp_path / "in"
+    put(rows, "a.json", ("red", 1, 1), ("red", 2, 42))
+    put(rows, "b.json", ("red", 4, 2), ("blue", 8, 3))
+    pipeline = ps.pipeline("ended", totals(scores(rows, end=True)).write(ps.memory("panes")), batch_rows=1)
+    told = caught_up(pipeline, tmp_path / "checkpoint", until="end")
+    assert {one.watermark for one in told} == {MIN_TIME, MAX_TIME}
+    assert [one.watermark for one in told] == sorted(one.watermark for one in told)
+    assert sum(one.events > 0 for one in told) == 2
+    panes = ps.memory("panes").rows
+    assert seconds(panes, "team", "points") == [(0, "blue", 8), (0, "red", 5), (40, "red", 2)]
+    assert told[-1].late == 0
+    with pytest.raises(CheckpointError, match="is finished") as raised:
+        pipeline.run(checkpoint=str(tmp_path / "checkpoint"))
+    assert "takes no more data" in str(raised.value)
+
+
+def test_until_end_of_a_source_that_does_not_end_is_refused(tmp_path):
+    pipeline = ps.pipeline("endless", totals(scores(tmp_path / "in")).write(ps.memory("panes")))
+    with pytest.raises(PlanError, match="the source 'scores' does not end") as raised:
+        pipeline.run(checkpoint=str(tmp_path / "checkpoint"), until="end", spark=Unspoken())
+    assert "end=True" in str(raised.value)
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_processing_time_catches_up_too(spark, tmp_path):
+    """W moves with every batch; the source is drained all the same."""
+    rows = tmp_path / "in"
+    put(rows, "a.json", ("red", 1, 1))
+    by_clock = scores(rows).processing_time().key_by("team").window(ps.tumbling("1 hour")).aggregate(n=ps.rows())
+    pipeline = ps.pipeline("clocked", by_clock.write(ps.memory("panes")))
+    with running(pipeline, tmp_path / "checkpoint", until="caught_up") as run:
+        assert run.handle.wait(60).reason == "caught up"
+
+
+def test_start_status_wait_and_stop(spark, tmp_path):
+    rows = tmp_path / "in"
+    pipeline = ps.pipeline("handled", totals(scores(rows)).write(ps.memory("panes")))
+    began = time.time_ns() // 1000
+    with running(pipeline, tmp_path / "checkpoint", batch_every="100 milliseconds") as run:
+        handle = run.handle
+        run.batches(1)
+        with pytest.raises(TimeoutError, match=r"still runs after 0\.1 s"):
+            handle.wait(0.1)
+        put(rows, "a.json", ("red", 1, 1), ("red", 2, 12), (None, 3, 13))
+        told = run.until(lambda one: one.total_panes == 1)
+        assert handle.running
+        assert handle.query.isActive
+        assert handle.status is not None
+        assert handle.status.batch >= told.batch
+        ended = handle.stop()
+    assert not handle.running
+    assert ended.reason == "stopped"
+    assert ended.batches == run.told[-1].batch + 1
+    assert str(ended) == f"stopped after batch {ended.batches - 1}, watermark 2026-01-01 00:00:13"
+    assert handle.wait() == ended
+    assert handle.stop() == ended
+    assert standing(str(tmp_path / "checkpoint")).running is False
+    # What is told of each batch.
+    assert [one.batch for one in run.told] == list(range(len(run.told)))
+    assert [one.now for one in run.told] == sorted(one.now for one in run.told)
+    assert began <= run.told[0].now <= time.time_ns() // 1000
+    fed = next(one for one in run.told if one.events)
+    assert (fed.events, fed.totals.read, fed.late, fed.quarantined) == (3, 3, 0, 0)
+    assert fed.laggard == "scores/0"
+    assert fed.watermark == from_datetime(ps.memory("panes").rows[0]["window_start"]) + 13_000_000
+    assert fed.seconds > 0
+    assert 0 <= fed.shares["sinks"] <= 1
+
+
+def test_a_run_that_ends_by_itself_needs_nobody_to_wait(spark, tmp_path):
+    rows = tmp_path / "in"
+    put(rows, "a.json", ("red", 1, 1))
+    pipeline = ps.pipeline("alone", totals(scores(rows)).write(ps.memory("panes")))
+    with running(pipeline, tmp_path / "checkpoint", until="caught_up") as run:
+        deadline = time.monotonic() + 60
+        while run.handle.running and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not run.handle.running
+        assert run.handle.wait().reason == "caught up"
+
+
+def test_two_pipelines_in_one_session(spark, tmp_path):
+    """Each has its own clock, shards and checkpoint; the second stops first."""
+    made = []
+    for name in ("one", "two"):
+        put(tmp_path / name, "a.json", (name, 1, 1), (name, 2, 12))
+        made.append(ps.pipeline(name, totals(scores(tmp_path / name)).write(ps.memory(name)), shards=len(made) + 1))
+    one, two = made
+    with running(one, tmp_path / "c1") as first, running(two, tmp_path / "c2") as second:
+        for run in (first, second):
+            run.until(lambda told: told.total_panes == 1)
+        second.handle.stop()
+        assert first.handle.running
+        put(tmp_path / "one", "b.json", ("one", 4, 23))
+        first.until(lambda told: told.total_panes == 2)
+    assert seconds(ps.memory("one").rows, "team", "points") == [(0, "one", 1), (10, "one", 2)]
+    assert seconds(ps.memory("two").rows, "team", "points") == [(0, "two", 1)]
+
+
+def test_a_second_start_in_this_process_takes_over(spark, tmp_path):
+    """As in a notebook whose cell is run twice: Spark stops the first."""
+    rows = tmp_path / "in"
+    pipeline = ps.pipeline("twice", totals(scores(rows)).write(ps.memory("panes")))
+    with running(pipeline, tmp_path / "checkpoint") as first:
+        first.batches(1)
+        with running(pipeline, tmp_path / "checkpoint") as second:
+            put(rows, "a.json", ("red", 1, 1), ("red", 2, 12))
+            second.until(lambda told: told.total_panes == 1)
+            assert not first.handle.running
+            assert first.handle.wait(60).reason == "stopped"
+    assert seconds(ps.memory("panes").rows, "team", "points") == [(0, "red", 1)]
+
+
+def test_a_task_that_fails_is_told_in_three_parts(spark, tmp_path):
+    rows = tmp_path / "in"
+    put(rows, "a.json", ("red", 0, 1))
+    counted = (
+        scores(rows).event_time("at", watermark=ps.ascending()).key_by("team").window(ps.tumbling("10 seconds"))
+        .trigger(ps.when("plays / points > 1")).accumulating().aggregate(points=ps.sum("points"), plays=ps.rows())
+    )  # fmt: skip
+    pipeline = ps.pipeline("failing", counted.write(ps.memory("panes")))
+    with running(pipeline, tmp_path / "checkpoint") as run:
+        for _ in range(2):
+            with pytest.raises(DataError, match="predicate cannot be computed") as raised:
+                run.handle.wait(60)
+            assert "instead: guard it" in str(raised.value)
+        assert not run.handle.running
+    assert standing(str(tmp_path / "checkpoint")).running is False
+
+
+def test_a_function_of_the_user_that_fails_is_raised_as_it_is(spark, tmp_path):
+    rows = tmp_path / "in"
+    put(rows, "a.json", ("red", 1, 1), ("red", 1, 11))
+
+    def write(frame, batch):
+        raise LookupError("no such table")
+
+    pipeline = ps.pipeline("failing", totals(scores(rows)).write(ps.foreach_batch(write)))
+    with pytest.raises(LookupError, match="no such table"):
+        pipeline.run(checkpoint=str(tmp_path / "checkpoint"), batch_every="0")
+
+
+SCRIPT = """
+import sys
+import penstock as ps
+scores = ps.game_scores(rate=200)
+totals = scores.event_time("at", watermark=ps.bounded("1 second")).key_by("team").window(ps.tumbling("1 second"))
+totals = totals.aggregate(points=ps.sum("points"), plays=ps.rows())
+pipeline = ps.pipeline("signalled", totals.write(ps.sqlite("a.db", table="totals")))
+pipeline.run(checkpoint="checkpoint", batch_every="200 milliseconds",
+             on_progress=lambda one: print(one.batch, flush=True))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_the_batch_finish(tmp_path, number):
+    """SIGTERM comes to the process alone, Ctrl-C to all that the terminal started: workers and JVM too."""
+    (tmp_path / "pipeline.py").write_text(SCRIPT)
+    with subprocess.Popen([sys.executable, "pipeline.py"], cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, start_new_session=True) as process:  # fmt: skip
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip() == "2":
+                break
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    last = max((int(line) for line in out.split()), default=2)
+    assert f"signalled: stopped after batch {last}, watermark 20" in err
+    commits = [int(one.name) for one in (tmp_path / "checkpoint" / "commits").iterdir() if one.name.isdigit()]
+    assert max(commits) == last
+    assert standing(str(tmp_path / "checkpoint")).running is False
+
+
+def test_spark_submit_runs_a_pipeline_file(tmp_path):
+    put(tmp_path / "in", "a.json", ("red", 1, 1), ("red", 2, 12))
+    (tmp_path / "pipeline.py").write_text(
+        "import penstock as ps\n"
+        'rows = ps.directory("in", schema="team string, points long, at timestamp", end=True)\n'
+        'timed = rows.event_time("at", watermark=ps.ascending()).key_by("team").window(ps.tumbling("10 seconds"))\n'
+        'answers = timed.aggregate(points=ps.sum("points")).write(ps.sqlite("a.db", table="totals"))\n'
+        'print(ps.pipeline("submitted", answers).run(checkpoint="checkpoint", batch_every="0", until="end"))\n'
+    )
+    submit = Path(sys.executable).parent / "spark-submit"
+    command = [str(submit), "--master", "local[2]", "pipeline.py"]
+    environment = {**ENVIRONMENT, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
+                          check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "ended after batch" in done.stdout
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        assert connection.execute("SELECT sum(points) FROM totals").fetchall() == [(3,)]
+
+
+class Unspoken:
+    """A session that fails at any question: what is refused before Spark starts never asks it."""
+
+    def __getattr__(self, name: str) -> None:
+        raise AssertionError(f"Spark was asked for {name}")
