@@ -1,56 +1,87 @@
-"""Does everything that the documentation shows run: each Python block of each page, in order, in one namespace?"""
+"""Does everything that the documentation shows run: each Python block of each page, and the commands beside them?"""
 
 from __future__ import annotations
 
-import doctest
 import re
+import shlex
+import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.docs.playing import ON_SPARK, PAGES, ROOT, blocks, play
 
-import penstock as ps
+PLAIN = [page for page in PAGES if page.name not in ON_SPARK]
+# Made from the commands and compared with them by a test of its own; its blocks are patterns, not commands.
+GENERATED = "cli.md"
+COMMANDS = [
+    (page.name, line.split("  #")[0].strip())
+    for page in PAGES
+    if page.name != GENERATED
+    for block in blocks(page, "sh")
+    for line in block.source.replace("\\\n", " ").splitlines()
+    if line and not line.startswith((" ", "#"))
+]
+OTHERS = ("git", "cd", "sqlite3", "spark-submit", "pytest", "sudo")
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted(page for page in (*ROOT.glob("docs/*.md"), ROOT / "README.md") if page.exists())
-BLOCK = re.compile(r"^```(python|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PRINTED = re.compile(r"^```python\n([^`]*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-
-def blocks(page: Path, language: str) -> list[tuple[int, str]]:
-    """The blocks of a page in a language, each with the line on which it starts."""
-    text = page.read_text(encoding="utf-8")
-    return [(text[: found.start()].count("\n") + 2, found[2]) for found in BLOCK.finditer(text) if found[1] == language]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PLAIN, ids=lambda page: page.name)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    shared: dict[str, object] = {"__name__": "page", "ps": ps}
-    for line, source in blocks(page, "python"):
-        if ">>>" in source:
-            test = doctest.DocTestParser().get_doctest(source, shared, page.name, str(page), line)
-            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-            runner.run(test, clear_globs=False)
-            shared.update(test.globs)
-            assert runner.failures == 0, f"{page.name}, line {line}: see the output above"
-        else:
-            # Newlines before the source let a traceback name the page's own line.
-            exec(compile("\n" * (line - 1) + source, str(page), "exec"), shared)
+    play(page)
 
 
-def test_a_block_prints_the_text_that_follows_it(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = [found.groups() for page in PAGES for found in PRINTED.finditer(page.read_text(encoding="utf-8"))]
-    assert shown, "the README shows what its example prints"
-    for source, printed in shown:
-        exec(compile(source, "page", "exec"), {"__name__": "page", "ps": ps})
-        assert capsys.readouterr().out == printed
+def test_the_pipeline_of_the_readme_is_the_example() -> None:
+    shown = blocks(ROOT / "README.md", "python")[0].source
+    assert shown == (ROOT / "examples/team_scores.py").read_text(encoding="utf-8")
+    assert len(shown.splitlines()) <= 25
 
 
-def test_the_commands_of_the_readme_are_targets() -> None:
+@pytest.mark.parametrize(("page", "command"), COMMANDS)
+def test_a_command_that_a_page_shows_exists(page: str, command: str) -> None:
+    words = [word for word in shlex.split(command) if not re.fullmatch(r"[A-Z_]+=\S*", word)]
+    known = {"make": _target, "penstock": _parsed, "pip": _installable, "python": _module}
+    if words[0] in OTHERS:
+        return
+    assert words[0] in known, f"{page} shows {command}"
+    known[words[0]](words[1:])
+
+
+def _target(words: list[str]) -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    asked = re.findall(r"\bmake ([a-z-]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert asked
-    assert [name for name in asked if name not in targets] == []
+    assert set(words) <= set(targets)
+
+
+def _parsed(words: list[str]) -> None:
+    from typer.main import get_command
+
+    from penstock.cli.commands import app
+
+    command = get_command(app)
+    if words == ["--version"]:
+        return
+    assert words[0] in command.commands
+    command.commands[words[0]].make_context(words[0], words[1:])  # raises where an option is unknown or missing
+
+
+def _installable(words: list[str]) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    asked = [extra for word in words for found in re.findall(r"^(?:\.|penstock)\[(.+)\]", word) for extra in found.split(",")]
+    assert words[0] == "install"
+    assert [extra for extra in asked if extra not in extras] == []
+
+
+def _module(words: list[str]) -> None:
+    if words[0] == "-m":
+        assert find_spec(words[1]) is not None
+    else:
+        assert (ROOT / words[0]).exists()
+
+
+def test_a_link_leads_somewhere() -> None:
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
 
 
 def test_the_kit_shows_each_of_its_methods() -> None:
@@ -73,6 +104,6 @@ def test_the_case_files_that_the_kit_shows_pass(tmp_path: Path, engine: str) -> 
 
     shown = blocks(ROOT / "docs/testing.md", "toml")
     assert shown
-    for line, source in shown:
-        (tmp_path / f"line_{line}.toml").write_text(source, encoding="utf-8")
+    for block in shown:
+        (tmp_path / f"line_{block.line}.toml").write_text(block.source, encoding="utf-8")
     assert main(["play", str(tmp_path), "--engine", engine]) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 import subprocess
 import sys
@@ -30,14 +32,40 @@ def test_every_page_speaks_only_of_public_names_that_exist():
             assert hasattr(ps, name), f"{page.name} speaks of ps.{name}"
 
 
-@pytest.mark.parametrize("page", ["semantics.md", "triggers.md", "limits.md"])
+@pytest.mark.parametrize("page", sorted(page.name for page in DOCS.glob("*.md")))
 def test_every_rule_names_a_file_and_a_test_that_exist(page):
     root = DOCS.parent
     text = (DOCS / page).read_text("utf-8")
-    for path in set(re.findall(r"penstock/[\w/]+\.py", text)):
+    for path, name in set(re.findall(r"(penstock/[\w/]+\.py)(?:::(\w+))?", text)):
         assert (root / path).exists(), f"{page} names {path}"
+        assert not name or re.search(rf"(def|class) {name}\b", (root / path).read_text("utf-8")), f"{page}: {path}::{name}"
     for path, test in set(re.findall(r"(tests/[\w/]+\.py)::(test_\w+)", text)):
         assert f"def {test}(" in (root / path).read_text("utf-8"), f"{page} names {path}::{test}"
+
+
+def test_every_change_across_restarts_names_a_test_that_exists():
+    text = (DOCS / "running.md").read_text("utf-8")
+    changes = text.partition("## What may change between two runs")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(test_\w+)`", changes))
+    there = (DOCS.parent / "tests/spark/test_restarts.py").read_text("utf-8")
+    assert named
+    assert [name for name in sorted(named) if f"def {name}(" not in there] == []
+
+
+def test_every_error_is_documented():
+    for module in pkgutil.walk_packages(ps.__path__, "penstock."):
+        if not module.name.startswith("penstock.testing") and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    api = (DOCS / "api.md").read_text("utf-8")
+    assert [kind.__name__ for kind in _below(ps.PenstockError) if f"`{kind.__name__}`" not in api] == []
+
+
+def _below(kind):
+    """Every error of ours that a user may meet."""
+    for one in kind.__subclasses__():
+        if one.__module__.startswith("penstock."):
+            yield one
+        yield from _below(one)
 
 
 ALONE = """
@@ -53,7 +81,9 @@ script.batch("at     v\\n12:00  3\\n12:07  4")
 script.batch()
 script.expect({"total": 3, "start": "12:00"})
 
-NEED_ARROW = ("penstock.arrow", "penstock.engine", "penstock.testing.columnar")
+NEED_ARROW = ("penstock.arrow", "penstock.engine", "penstock.testing.columnar", "penstock.testing.faults",
+              "penstock.sources.reading", "penstock.sinks.writing", "penstock.sinks.fingerprint", "penstock.checkpoint",
+              "penstock.spark", "penstock.cli")
 for module in pkgutil.walk_packages(ps.__path__, "penstock."):
     if not module.name.startswith(NEED_ARROW) and not module.name.endswith("__main__"):
         importlib.import_module(module.name)

@@ -1,0 +1,111 @@
+"""Do the commands that start Spark run, stop and compare? Two JVMs: one for what ends, one for what is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import ONE
+
+pytestmark = pytest.mark.spark
+SECONDS = 600
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "COLUMNS": "100"}
+SHAPES = (
+    ONE
+    + """
+by_user = timed.where("points > 2").with_columns(twice="points * 2").key_by("user")
+bursts = by_user.window(ps.session("2 seconds")).aggregate(n=ps.rows(), twice=ps.sum("twice"), mean=ps.mean("points"))
+sessions = ps.pipeline("sessions", bursts.write(ps.sqlite("s.db", table="s")))
+"""
+)
+STATIC = """
+import penstock as ps
+from penstock.spark.session import session
+
+rows = "concat('t', id % 3) AS team, id AS points, timestamp_seconds(1767225600 + id * 7 % 100) AS at"
+scores = ps.stream(session().sql(f"SELECT {rows} FROM range(500)"))
+timed = scores.event_time("at", watermark=ps.bounded("5 seconds")).key_by("team")
+totals = timed.window(ps.tumbling("10 seconds")).aggregate(points=ps.sum("points"), plays=ps.rows())
+static = ps.pipeline("static", totals.write(ps.sqlite("static.db", table="totals")))
+"""
+SEVERAL = """
+import contextlib, io, json, sys
+from penstock.cli.main import main
+
+told = []
+for arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(arguments)
+    told.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(told))
+"""
+
+
+def several(folder: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
+    """Commands one after the other in one process, which share its Spark session."""
+    done = subprocess.run([sys.executable, "-c", SEVERAL, json.dumps(commands)], cwd=folder, env=ENVIRONMENT,
+                          capture_output=True, text=True, timeout=SECONDS, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [(code, out, err) for code, out, err in json.loads(done.stdout.splitlines()[-1])]
+
+
+def equal(found: dict[str, Any]) -> bool:
+    """Whether all three other ways were gone and gave the same."""
+    ways = [(one["different"], one["skipped"], one["answers"] > 0) for one in found["comparisons"]]
+    return bool(found["equal"]) and ways == [(0, None, True)] * 3
+
+
+def test_a_run_to_the_end_then_its_status_then_the_comparison(tmp_path: Path) -> None:
+    (tmp_path / "shapes.py").write_text(SHAPES)
+    (tmp_path / "static.py").write_text(STATIC)
+    run = ["run", "shapes.py:team_scores", "--until", "end", "--batch-every", "0", "--json"]
+    ran, stood, again, verified, batch, static = several(
+        tmp_path, run, ["status", "checkpoints/team-scores", "--json"], run, ["verify", "shapes.py:sessions", "--json"],
+        ["run", "static.py"], ["verify", "static.py", "--json"],
+    )  # fmt: skip
+    assert ran[0] == 0, ran[2]
+    lines = [json.loads(line) for line in ran[1].splitlines()]
+    assert {one["type"] for one in lines[:-1]} == {"batch"}
+    assert (lines[-1]["type"], lines[-1]["reason"]) == ("ended", "ended")
+    assert lines[-2]["totals"]["read"] == 1_000
+    status = json.loads(stood[1])
+    assert (status["finished"], status["running"], status["totals"]["read"]) == (True, False, 1_000)
+    with closing(sqlite3.connect(tmp_path / "scores.db")) as answers:
+        ((plays,),) = answers.execute("SELECT sum(plays) FROM totals").fetchall()
+    assert plays + status["totals"]["quarantined"] == 1_000
+    assert again[0] == 1
+    assert "is finished" in again[2]
+    assert verified[0] == 0, verified
+    assert equal(json.loads(verified[1]))
+    assert batch[0] == 0, batch
+    assert "static: ended after batch 0" in batch[1]
+    assert static[0] == 0, static
+    assert equal(json.loads(static[1]))
+
+
+def test_the_demo_is_stopped_by_a_signal_and_says_what_was_seen(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "penstock", "demo", "--seconds", "600"]
+    with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        deadline, said = time.monotonic() + SECONDS, ""
+        for line in demo.stdout:
+            said += line
+            if ", corrected: " in line or time.monotonic() > deadline:
+                demo.send_signal(signal.SIGTERM)
+                break
+        said += demo.stdout.read()
+    assert demo.returncode == 0, said
+    for part in (", early: ", ", on time: ", "stopped after batch ", "What you have seen", "corrected by stragglers",
+                 "SELECT window_start, team, points", "What to try next", "status demo/checkpoint"):  # fmt: skip
+        assert part in said

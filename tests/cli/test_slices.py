@@ -1,0 +1,93 @@
+"""Is a stretch of a log the same rows however it is read, and is a difference between two answers found?"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import penstock as ps
+from penstock.errors import PlanError
+from penstock.sources.scores import game_scores
+from penstock.spark.said import Unsaid
+from penstock.spark.slice import sliced
+from penstock.spark.verify import _compared, _verifiable, as_batch
+
+NOW = time.time_ns() // 1000
+
+
+def reader(**given):
+    (one,) = game_scores(**given).inputs
+    return one.source.reader
+
+
+def offsets(chunks):
+    found = {}
+    for chunk in chunks:
+        found.setdefault(chunk.partition, []).extend(chunk.offsets.tolist())
+    return {partition: sorted(numbers) for partition, numbers in found.items()}
+
+
+@pytest.mark.parametrize("realtime", [True, False])
+def test_a_slice_is_the_same_in_batches_and_at_once(realtime):
+    cut = sliced(reader(rate=100, realtime=realtime), False, 1_000, NOW)
+    at, found = cut.start(), []
+    while not cut.finished(at, NOW):
+        upto = cut.latest(at, NOW, None)
+        assert cut.behind(at, NOW) == ["0", "1"]
+        found += [chunk for split in cut.splits(at, upto) for chunk in cut.read(split)]
+        at = upto
+    assert offsets(found) == offsets(cut.chunks())
+    assert 900 <= sum(map(len, offsets(found).values())) <= 1_100
+    assert cut.behind(at, NOW) == []
+
+
+@pytest.mark.parametrize("realtime", [True, False])
+def test_a_log_that_ends_is_taken_whole(realtime):
+    cut = sliced(reader(rate=1_000, events=5_000, realtime=realtime), True, 1_000, NOW)
+    assert sum(map(len, offsets(cut.chunks()).values())) == 5_000
+    newest = max(time.as_py() for chunk in cut.chunks() for time in chunk.rows.column("at") if time.is_valid)
+    assert newest.timestamp() * 1_000_000 <= NOW
+
+
+def totals(stream):
+    timed = stream.event_time("at", watermark=ps.bounded("5 seconds"))
+    return timed.key_by("team").window(ps.tumbling("2 seconds")).aggregate(plays=ps.rows()).plan
+
+
+def test_all_rows_are_in_the_answers_of_the_batch():
+    plan = totals(game_scores(rate=100, events=500, realtime=False))
+    (one,) = plan.inputs
+    cut = replace(one, source=replace(one.source, reader=sliced(one.source.reader, True, 100, NOW)))
+    answers = as_batch(replace(plan, inputs=(cut,)))
+    assert sum(plays for (plays,) in answers.values()) == 500
+
+
+def test_differences_are_found_and_the_first_are_shown():
+    stream = {("a", n): (n, 1.0) for n in range(10)}
+    assert _compared(stream, "same", lambda: {key: (n, 1.0 + 1e-12) for key, (n, _) in stream.items()}).different == 0
+    other = {**stream, ("a", 3): (4, 1.0), ("b", 0): (1, 1.0)}
+    del other["a", 5]
+    found = _compared(stream, "other", lambda: other)
+    assert (found.answers, found.different) == (11, 3)
+    assert [(one.key, one.stream, one.other) for one in found.first] == [
+        (("a", 3), (3, 1.0), (4, 1.0)), (("a", 5), (5, 1.0), None), (("b", 0), None, (1, 1.0)),
+    ]  # fmt: skip
+
+
+def test_a_way_that_has_no_words_is_left_out():
+    def unsaid():
+        raise Unsaid("it has none", "", "")
+
+    assert _compared({}, "SQL", unsaid).skipped == "it has none"
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(PlanError, match="cannot be read twice"):
+        _verifiable(totals(ps.events("team string, at timestamp")))
+    timed = game_scores().processing_time().window(ps.tumbling("1 minute"))
+    with pytest.raises(PlanError, match="processing clock"):
+        _verifiable(timed.aggregate(plays=ps.rows()).plan)

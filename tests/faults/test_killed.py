@@ -1,0 +1,139 @@
+"""Rows 1, 2, 14: SIGKILL to all of a run at every named point, started again, and every sink compared."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sqlite3
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from penstock.checkpoint.store import CheckpointError
+from penstock.sinks.files import read_files
+from penstock.testing.crash import scores
+from penstock.testing.crash.plan import each_point_once
+from penstock.testing.crash.process import Kill, Run, died, python
+from penstock.testing.crash.scores_check import ScoresChecker
+from tests.faults.small import every_pane, run, small
+
+COMMAND = ("-m", "penstock.testing.crash.scores")
+SMALL = ("-c", "import sys; from tests.faults.small import run; run(sys.argv[1], delivery=sys.argv[2])")
+
+
+@pytest.fixture(scope="module")
+def checker(spark, tmp_path_factory) -> ScoresChecker:
+    """What the pipeline writes when nothing disturbs it."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    said: list[str] = []
+    for until in ("caught_up", "end"):
+        scores.made(str(folder)).run(checkpoint=f"{folder}/checkpoint", batch_every="0", until=until,
+                                     on_progress=lambda one: said.append(json.dumps(one.plain())))  # fmt: skip
+    made = ScoresChecker.of(str(folder), "\n".join(said))
+    verdict = made.check(str(folder), ended=True)
+    assert verdict.good, verdict
+    timings = Counter(row[6] for rows in made.undisturbed["sqlite"].batches for row in rows)
+    assert min(timings[timing] for timing in ("early", "on_time", "late")) > 5
+    return made
+
+
+def test_rows_1_and_2_a_dozen_kills_change_nothing(checker, tmp_path):
+    """One life, killed at each named point: no row lost, doubled or torn, and panes equal to the undisturbed run.
+
+    Exactly once: `sink:commit:after` and `batch:end` kill between the sink's commit and Spark's.
+    """
+    for number, kill in enumerate(each_point_once(scores.SINKS)):
+        death = died(python(*COMMAND, str(tmp_path)), tmp_path / "checkpoint", kill, tmp_path / f"log-{number}")
+        assert death.killed, f"{kill} was not reached\n{death.said}"
+        verdict = checker.check(str(tmp_path), ended=False)
+        assert verdict.good, f"after {kill}: {verdict}"
+    scores.main(str(tmp_path))
+    verdict = checker.check(str(tmp_path), ended=True)
+    assert verdict.good, verdict
+
+
+def test_at_least_once_loses_nothing_and_may_double(finished, tmp_path):
+    """Killed after the files were published: the batch comes back, and is written again."""
+    wanted, found = _killed(tmp_path, finished, "at_least_once", Kill("sink:commit:after#small/panes/1", 1))
+    assert not wanted - found, "nothing is lost"
+    assert found - wanted, "the batch that came back is there twice"
+
+
+def test_at_most_once_doubles_nothing_and_may_lose(finished, tmp_path):
+    """Killed after the batch was marked and before it was written: it comes back, and is not written."""
+    wanted, found = _killed(tmp_path, finished, "at_most_once", Kill("sink:commit:before#small/panes/1", 1))
+    assert not found - wanted, "nothing is there twice"
+    assert wanted - found, "the batch in flight is lost"
+
+
+def _killed(folder: Path, finished: Path, delivery: str, kill: Kill) -> tuple[Counter, Counter]:
+    """The panes of an undisturbed run, and those in the files after a kill and a restart."""
+    death = died(python(*SMALL, str(folder), delivery), folder / "checkpoint", kill, folder / "log",
+                 environment={"PYTHONPATH": str(Path(__file__).parents[2])})  # fmt: skip
+    assert death.killed, death.said
+    run(folder, delivery=delivery)
+    rows = [read_files(f"{one}/files").to_pylist() for one in (finished, folder)]
+    undisturbed, found = (Counter(tuple(row.items()) for row in table) for table in rows)
+    return undisturbed, found
+
+
+def test_row_14_a_zombie_never_gets_a_row_in(spark, finished, tmp_path):
+    """A second instance is refused while the first lives; stopped, taken over and woken, the first writes nothing."""
+    command = python("-c", "import sys; from tests.faults.test_killed import slow; slow(sys.argv[1])", str(tmp_path))
+    zombie = Run(command, tmp_path / "log", {"PYTHONPATH": str(Path(__file__).parents[2])})
+    try:
+        while not (tmp_path / "checkpoint" / "commits" / "0").exists():
+            assert zombie.alive, zombie.said()
+            time.sleep(0.01)
+        with pytest.raises(CheckpointError, match=f"process {zombie.process.pid} on this machine runs it"):
+            run(tmp_path)
+        _stopped_without_lock(zombie, tmp_path / "a.db")
+        run(tmp_path)
+        after = every_pane(tmp_path)
+        assert after == every_pane(finished)
+        zombie.send(signal.SIGCONT)
+        assert zombie.wait() != 0
+        assert "another instance has taken over" in zombie.said() or "fenced" in zombie.said(), zombie.said()
+        assert every_pane(tmp_path) == after
+        last = run(tmp_path)
+        assert "caught up" in str(last)
+        assert every_pane(tmp_path) == after
+    finally:
+        zombie.kill()
+
+
+def slow(folder: str) -> None:
+    """The small pipeline, a batch every two seconds: the zombie."""
+    small(folder).run(checkpoint=f"{folder}/checkpoint", batch_every="2 seconds", until="caught_up")
+
+
+def _stopped_without_lock(zombie: Run, database: Path) -> None:
+    """Stop all of a run at a moment when it does not hold SQLite's lock: a dead process would not hold it either."""
+    while True:
+        zombie.send(signal.SIGSTOP)
+        connection = sqlite3.connect(database, timeout=0, isolation_level=None)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+            return
+        except sqlite3.OperationalError:
+            zombie.send(signal.SIGCONT)
+            time.sleep(0.05)
+        finally:
+            connection.close()
+
+
+def test_the_harness_finds_what_is_wrong(checker, tmp_path):
+    """A row lost, a row twice, half a batch and a row of nowhere are each counted, so that zeros mean something."""
+    written = checker.undisturbed["sqlite"]
+    rows = [row for batch in written.batches[:5] for row in batch]
+    assert written.judge(rows, ended=False).good
+    assert written.judge(rows[1:], ended=False).lost == 1
+    assert written.judge([*rows, rows[0]], ended=False).duplicated == 1
+    assert written.judge(rows[:-1], ended=False).torn == 1
+    assert written.judge([*rows, ("nobody", *rows[0][1:])], ended=False).foreign == 1
+    assert written.judge(rows, ended=True).lost > 0
+    shutil.rmtree(tmp_path, ignore_errors=True)
