@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from penstock import __version__
 from penstock.cli.telling import tell
 from penstock.errors import PenstockError
 
@@ -15,6 +16,9 @@ NEEDED = ("typer", "rich")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; gives its exit code."""
+    if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        print(f"penstock {__version__}")  # also where nothing but the library is installed
+        return 0
     try:
         _call(arguments)
     except SystemExit as end:

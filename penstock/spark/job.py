@@ -9,6 +9,7 @@ from penstock.engine.compiled import Compiled
 from penstock.plan import Plan
 from penstock.spark.packets import ShardIds
 
+_PIPELINES = 8
 _compiled: dict[str, Compiled] = {}
 
 
@@ -33,6 +34,7 @@ class Job:
     def compiled(self) -> Compiled:
         """The plan made ready, once in each worker."""
         if self.token not in _compiled:
-            _compiled.clear()
+            if len(_compiled) >= _PIPELINES:
+                _compiled.clear()
             _compiled[self.token] = Compiled(self.plan)
         return _compiled[self.token]

@@ -30,12 +30,12 @@ SESSION_SETTINGS = {
     "spark.speculation": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
 }
+# On one machine nobody else need reach the driver.
+LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 class SparkError(PenstockError):
@@ -120,16 +120,24 @@ def _pyspark() -> Any:
 
 
 def _made(master: str | None) -> Any:
+    """A session of our own; what spark-submit or the configuration files say comes before our settings."""
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYTHONPATH"] = _own_paths()
-    builder = SparkSession.builder.appName("penstock")
-    if master or "SPARK_REMOTE" not in os.environ:
-        builder = builder.master(master or os.environ.get("PENSTOCK_MASTER", "local[*]"))
-    for name, value in SESSION_SETTINGS.items():
-        builder = builder.config(name, value)
-    with _output_to(os.environ.get("PENSTOCK_LOG")):
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if submitted:
+        SparkContext._ensure_initialized()  # the JVM that spark-submit has started knows what it was told
+    said = SparkConf()
+    wanted = master or said.get("spark.master") or os.environ.get("PENSTOCK_MASTER", "local[*]")
+    settings = {**SESSION_SETTINGS, **(LOOPBACK if wanted.startswith("local") else {})}
+    builder = SparkSession.builder.appName(said.get("spark.app.name") or "penstock").master(wanted)
+    for name, value in settings.items():
+        if not said.contains(name):
+            builder = builder.config(name, value)
+    # Under spark-submit the JVM is there already, and its output belongs to whoever submitted it.
+    with _output_to("-" if submitted else os.environ.get("PENSTOCK_LOG")):
         made = builder.getOrCreate()
     return made
 

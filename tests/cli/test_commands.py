@@ -138,7 +138,8 @@ def test_a_file_that_does_not_run_names_its_line(penstock, source, told):
 def test_without_its_packages_the_command_says_what_to_install(penstock, monkeypatch):
     monkeypatch.delitem(sys.modules, "penstock.cli.commands", raising=False)
     monkeypatch.setitem(sys.modules, "typer", None)
-    said = penstock("--version")
+    assert penstock("--version").code == 0
+    said = penstock("check", "one.py")
     assert said.code == 1
     assert "error: the package typer is not installed" in said.err
     assert "pip install" in said.err

@@ -1,4 +1,4 @@
-"""How is a page of the documentation played: its Python blocks in order, in one namespace; a text after one is what it prints."""
+"""How is a page of the documentation played: its Python blocks in order; a text after one is what it prints."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from penstock.sources.scores import Faults, game_scores
 ROWS = 900
 
 
-def small(folder: Path | str, name: str = "small", delivery: Any = "exactly_once") -> Pipeline:
+def small(folder: Path | str, name: str = "small", delivery: Any = "exactly_once", first: Any = None) -> Pipeline:
     """Team scores to SQLite with history and to files; every pane by count or watermark, none by the wall clock."""
     scores = game_scores(rate=100, keys=20, teams=4, disorder="200 milliseconds", realtime=False, events=ROWS,
                          faults=Faults(stragglers=0.05, straggler_delay="3 seconds"))  # fmt: skip
@@ -28,6 +28,7 @@ def small(folder: Path | str, name: str = "small", delivery: Any = "exactly_once
         .aggregate(points=ps.sum("points"), plays=ps.rows())
     )  # fmt: skip
     outputs = (
+        *([] if first is None else [totals.write(first)]),
         totals.write(sqlite(f"{folder}/a.db", table="totals", history=True)),
         totals.write(files(f"{folder}/files")),
     )

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 import signal
-import sqlite3
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock.checkpoint.store import CheckpointError
 from penstock.sinks.files import read_files
+from penstock.sinks.function import foreach_batch
 from penstock.testing.crash import scores
 from penstock.testing.crash.plan import each_point_once
 from penstock.testing.crash.process import Kill, Run, died, python
 from penstock.testing.crash.scores_check import ScoresChecker
-from tests.faults.small import every_pane, run, small
+from tests.faults.small import every_pane, run
 
+ROOT = Path(__file__).parents[2]
 COMMAND = ("-m", "penstock.testing.crash.scores")
 SMALL = ("-c", "import sys; from tests.faults.small import run; run(sys.argv[1], delivery=sys.argv[2])")
 
@@ -72,7 +75,7 @@ def test_at_most_once_doubles_nothing_and_may_lose(finished, tmp_path):
 def _killed(folder: Path, finished: Path, delivery: str, kill: Kill) -> tuple[Counter, Counter]:
     """The panes of an undisturbed run, and those in the files after a kill and a restart."""
     death = died(python(*SMALL, str(folder), delivery), folder / "checkpoint", kill, folder / "log",
-                 environment={"PYTHONPATH": str(Path(__file__).parents[2])})  # fmt: skip
+                 environment={"PYTHONPATH": str(ROOT)})  # fmt: skip
     assert death.killed, death.said
     run(folder, delivery=delivery)
     rows = [read_files(f"{one}/files").to_pylist() for one in (finished, folder)]
@@ -81,52 +84,49 @@ def _killed(folder: Path, finished: Path, delivery: str, kill: Kill) -> tuple[Co
 
 
 def test_row_14_a_zombie_never_gets_a_row_in(spark, finished, tmp_path):
-    """A second instance is refused while the first lives; stopped, taken over and woken, the first writes nothing."""
-    command = python("-c", "import sys; from tests.faults.test_killed import slow; slow(sys.argv[1])", str(tmp_path))
-    zombie = Run(command, tmp_path / "log", {"PYTHONPATH": str(Path(__file__).parents[2])})
+    """A second one is refused; stopped in the middle of a batch, taken over and woken, the first writes nothing."""
+    command = python("-c", "import sys; from tests.faults.test_killed import gated; gated(sys.argv[1])", str(tmp_path))
+    zombie = Run(command, tmp_path / "log", {"PYTHONPATH": str(ROOT), "PENSTOCK_TEST_GATE": "1"})
     try:
-        while not (tmp_path / "checkpoint" / "commits" / "0").exists():
+        while not (tmp_path / "at the gate").exists():
             assert zombie.alive, zombie.said()
             time.sleep(0.01)
         with pytest.raises(CheckpointError, match=f"process {zombie.process.pid} on this machine runs it"):
-            run(tmp_path)
-        _stopped_without_lock(zombie, tmp_path / "a.db")
-        run(tmp_path)
+            gated(str(tmp_path))
+        zombie.send(signal.SIGSTOP)
+        gated(str(tmp_path))
         after = every_pane(tmp_path)
         assert after == every_pane(finished)
+        (tmp_path / "open").touch()
         zombie.send(signal.SIGCONT)
         assert zombie.wait() != 0
-        assert "another instance has taken over" in zombie.said() or "fenced" in zombie.said(), zombie.said()
+        assert "is fenced against this run" in zombie.said(), zombie.said()
         assert every_pane(tmp_path) == after
-        last = run(tmp_path)
-        assert "caught up" in str(last)
+        gated(str(tmp_path))
         assert every_pane(tmp_path) == after
     finally:
         zombie.kill()
 
 
-def slow(folder: str) -> None:
-    """The small pipeline, a batch every two seconds: the zombie."""
-    small(folder).run(checkpoint=f"{folder}/checkpoint", batch_every="2 seconds", until="caught_up")
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The first output of a run that is to become a zombie: it has its rows and its lease, and has written nothing."""
+
+    folder: str
+
+    def __call__(self, rows: Any, batch: Any) -> None:
+        if batch.batch == 1 and os.environ.get("PENSTOCK_TEST_GATE"):
+            (Path(self.folder) / "at the gate").touch()
+            while not (Path(self.folder) / "open").exists():
+                time.sleep(0.01)
 
 
-def _stopped_without_lock(zombie: Run, database: Path) -> None:
-    """Stop all of a run at a moment when it does not hold SQLite's lock: a dead process would not hold it either."""
-    while True:
-        zombie.send(signal.SIGSTOP)
-        connection = sqlite3.connect(database, timeout=0, isolation_level=None)
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("ROLLBACK")
-            return
-        except sqlite3.OperationalError:
-            zombie.send(signal.SIGCONT)
-            time.sleep(0.05)
-        finally:
-            connection.close()
+def gated(folder: str) -> None:
+    """The small pipeline behind a gate."""
+    run(folder, first=foreach_batch(Gate(folder)))
 
 
-def test_the_harness_finds_what_is_wrong(checker, tmp_path):
+def test_the_harness_finds_what_is_wrong(checker):
     """A row lost, a row twice, half a batch and a row of nowhere are each counted, so that zeros mean something."""
     written = checker.undisturbed["sqlite"]
     rows = [row for batch in written.batches[:5] for row in batch]
@@ -136,4 +136,3 @@ def test_the_harness_finds_what_is_wrong(checker, tmp_path):
     assert written.judge(rows[:-1], ended=False).torn == 1
     assert written.judge([*rows, ("nobody", *rows[0][1:])], ended=False).foreign == 1
     assert written.judge(rows, ended=True).lost > 0
-    shutil.rmtree(tmp_path, ignore_errors=True)

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
 from tests.docs.playing import ON_SPARK, PAGES, ROOT, blocks, play
 
 PLAIN = [page for page in PAGES if page.name not in ON_SPARK]
@@ -66,7 +67,9 @@ def _parsed(words: list[str]) -> None:
 
 def _installable(words: list[str]) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    asked = [extra for word in words for found in re.findall(r"^(?:\.|penstock)\[(.+)\]", word) for extra in found.split(",")]
+    asked = [
+        extra for word in words for one in re.findall(r"^(?:\.|penstock)\[(.+)\]", word) for extra in one.split(",")
+    ]
     assert words[0] == "install"
     assert [extra for extra in asked if extra not in extras] == []
 
@@ -82,6 +85,16 @@ def test_a_link_leads_somewhere() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_every_setting_and_variable_is_explained() -> None:
+    from penstock.spark.session import QUERY_SETTINGS, SESSION_SETTINGS
+
+    said = (ROOT / "docs/running.md").read_text(encoding="utf-8")
+    assert [name for name in (*QUERY_SETTINGS, *SESSION_SETTINGS) if f"`{name}" not in said] == []
+    sources = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "penstock").rglob("*.py"))
+    variables = sorted(set(re.findall(r"\bPENSTOCK_[A-Z_]+", sources)))
+    assert [name for name in variables if f"`{name}`" not in said] == []
 
 
 def test_the_kit_shows_each_of_its_methods() -> None:

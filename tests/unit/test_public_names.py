@@ -38,7 +38,8 @@ def test_every_rule_names_a_file_and_a_test_that_exist(page):
     text = (DOCS / page).read_text("utf-8")
     for path, name in set(re.findall(r"(penstock/[\w/]+\.py)(?:::(\w+))?", text)):
         assert (root / path).exists(), f"{page} names {path}"
-        assert not name or re.search(rf"(def|class) {name}\b", (root / path).read_text("utf-8")), f"{page}: {path}::{name}"
+        there = (root / path).read_text("utf-8")
+        assert not name or re.search(rf"(def|class) {name}\b", there), f"{page} names {path}::{name}"
     for path, test in set(re.findall(r"(tests/[\w/]+\.py)::(test_\w+)", text)):
         assert f"def {test}(" in (root / path).read_text("utf-8"), f"{page} names {path}::{test}"
 

@@ -52,6 +52,5 @@ def each_point_once(sinks: tuple[str, ...]) -> Iterator[Kill]:
     names = ("batch:begin", "task:read", "task:step", "batch:collected", *SINK_POINTS, "clock:before", "clock:after",
              "batch:end", "offsets")  # fmt: skip
     for i, name in enumerate(names):
-        # Each kill in another sink's turn; those of rows that come late have some from the fourth batch on.
-        whose = f"#{sinks[i % len(sinks)]}" if name.startswith("sink:") else ""
+        whose = f"#{sinks[SINK_POINTS.index(name) % len(sinks)]}" if name in SINK_POINTS else ""
         yield Kill(f"{name}{whose}", 1 + i * 2 // 3)

@@ -27,7 +27,7 @@ from penstock.stream import Panes, Stream
 NAME = "scores"
 BATCH_ROWS = 1_000
 BATCHES = 10
-WINDOW, DELAY, LATENESS = "2 seconds", "1 second", "1 second"
+WINDOW, DELAY, LATENESS = "2 seconds", "1 second", "2 seconds"
 SINKS = tuple(f"{NAME}/{kind}/{i}" for i, kind in enumerate(("panes",) * 5 + ("late", "quarantine")))
 
 
@@ -51,7 +51,7 @@ class Append:
 
 def scores() -> Stream:
     """The source, the same whenever it is read."""
-    wrong = Faults(stragglers=0.05, straggler_delay="4 seconds", bad=0.01)
+    wrong = Faults(stragglers=0.05, straggler_delay="5 seconds", bad=0.01)
     return game_scores(rate=1_000, keys=60, teams=6, disorder="300 milliseconds", faults=wrong, realtime=False,
                        events=BATCH_ROWS * BATCHES)  # fmt: skip
 
