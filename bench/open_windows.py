@@ -113,7 +113,7 @@ def measure(spark: Any, plan: Callable[[ps.Stream], ps.Panes], keys: int, batche
     seen: list[Progress] = []
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as scratch:
         pipeline.run(checkpoint=scratch, batch_every="0", until="caught_up", spark=spark, on_progress=seen.append)
-    timed = [one.seconds for one in seen[reader.opening :] if one.events]
+    timed = [one.elapsed for one in seen[reader.opening :] if one.events]
     warm = timed[COLD:]
     return {"median": statistics.median(warm), "worst": max(warm), "cold": timed[0], "open": seen[-2].open_windows}
 

@@ -31,7 +31,6 @@ from penstock.sinks.sink import Batch, Ledger, Target
 from penstock.spark.session import session
 
 COLD = 2
-BATCH = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -168,13 +167,13 @@ def run_ours(spark: Any, job: Job, files: Path, scratch: Path, who: str) -> Run:
     else:
         schema = spark.read.parquet(str(files)).schema
         stream = ps.stream(spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).parquet(str(files)))
-    pipeline = ps.pipeline("bench", job.ours(stream).write(Nowhere()), batch_rows=BATCH)
+    pipeline = ps.pipeline("bench", job.ours(stream).write(Nowhere()), batch_rows=2 * job.data.rows)
     run, begun = Run(who), time.monotonic()
     seen: list[Progress] = []
     pipeline.run(checkpoint=str(scratch / "checkpoint"), batch_every="0", until="caught_up", spark=spark,
                  on_progress=seen.append)  # fmt: skip
     run.whole = time.monotonic() - begun
-    run.batches = [(one.events, one.seconds) for one in seen]
+    run.batches = [(one.events, one.elapsed) for one in seen]
     run.rows = seen[-1].total_panes
     return run
 

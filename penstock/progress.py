@@ -11,7 +11,10 @@ from penstock.instant import MAX_TIME, MIN_TIME
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One batch, and all batches so far."""
+    """One batch, and all batches so far.
+
+    `seconds` is what the batch took, `elapsed` the time since the one before it ended, waiting included.
+    """
 
     batch: int
     now: int
@@ -21,6 +24,7 @@ class Progress:
     late: int
     quarantined: int
     seconds: float
+    elapsed: float
     totals: Counts
     total_panes: int
     open_windows: int
@@ -29,8 +33,8 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Events per second of this batch."""
-        return self.events / self.seconds if self.seconds else 0.0
+        """Events per second since the batch before."""
+        return self.events / self.elapsed if self.elapsed else 0.0
 
     @property
     def behind(self) -> int | None:

@@ -42,7 +42,7 @@ class Rate:
 
     def with_batch(self, progress: Progress) -> float:
         """The rate, this batch included."""
-        self.seen.append((progress.events, progress.seconds))
+        self.seen.append((progress.events, progress.elapsed))
         while len(self.seen) > 1 and sum(seconds for _, seconds in self.seen) - self.seen[0][1] >= RATE_OVER:
             self.seen.popleft()
         seconds = sum(seconds for _, seconds in self.seen)

@@ -90,9 +90,10 @@ def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease
     clocks = Clocks(1, ClockState(MAX_TIME, now, 1), heard.counts, bad, heard.rows("panes"), True, True, given)
     write_clock(store, identity.lineage, clocks)
     if on_progress is not None:
+        seconds = time.monotonic() - begun
         on_progress(Progress(
             batch=0, now=now, watermark=MAX_TIME, events=heard.counts.read, panes=heard.rows("panes"),
-            late=heard.rows("late"), quarantined=heard.rows("quarantine"), seconds=time.monotonic() - begun,
+            late=heard.rows("late"), quarantined=heard.rows("quarantine"), seconds=seconds, elapsed=seconds,
             totals=heard.counts, total_panes=heard.rows("panes"), open_windows=0, laggard=None, shares={},
         ))  # fmt: skip
     return clocks

@@ -110,13 +110,16 @@ class Commit:
 
     def _tell(self, heard: Heard, after: Clocks, collected: float, written: float) -> None:
         ended = time.monotonic()
-        seconds = ended - self.begun
+        elapsed = ended - self.begun
+        # The tick was read when the batch began; a clock that a test has moved says nothing of that.
+        since_tick = time.time() - heard.tick["now"] / 1_000_000
+        seconds = min(since_tick, elapsed) if since_tick > 0 else elapsed
         clocks = [one for one in partition_clocks(self.pipeline.plan, after.state) if not one.idle]
         slowest = min(clocks, key=lambda one: one.watermark, default=None)
         self.on_progress(Progress(
             batch=after.batch - 1, now=heard.tick["now"], watermark=after.watermark, events=heard.counts.read,
             panes=heard.rows("panes"), late=heard.rows("late"), quarantined=heard.rows("quarantine"), seconds=seconds,
-            totals=after.totals, total_panes=after.panes, open_windows=heard.state.get("open", 0),
+            elapsed=elapsed, totals=after.totals, total_panes=after.panes, open_windows=heard.state.get("open", 0),
             laggard=None if slowest is None else f"{slowest.source}/{slowest.partition}",
             shares={"sinks": (written - collected) / seconds if seconds else 0.0},
         ))  # fmt: skip

@@ -24,7 +24,7 @@ from penstock.spark.handle import Ended
 
 NOON = parse("2026-01-01T12:00:00Z")
 ONE = Progress(
-    batch=7, now=NOON, watermark=NOON - 5_200_000, events=2_000, panes=4, late=1, quarantined=0, seconds=0.5,
+    batch=7, now=NOON, watermark=NOON - 5_200_000, events=2_000, panes=4, late=1, quarantined=0, seconds=0.5, elapsed=0.5,
     totals=Counts(read=123_456, late=12, quarantined=3), total_panes=80, open_windows=24, laggard="scores/1",
     shares={"sinks": 0.25},
 )  # fmt: skip
@@ -51,9 +51,9 @@ def test_a_line_says_everything_that_is_asked_of_progress():
 
 def test_the_rate_is_that_of_the_last_seconds():
     rate = Rate()
-    assert rate.with_batch(replace(ONE, events=100_000, seconds=10.0)) == 10_000
+    assert rate.with_batch(replace(ONE, events=100_000, elapsed=10.0)) == 10_000
     for _ in range(10):
-        last = rate.with_batch(replace(ONE, events=1_000, seconds=1.0))
+        last = rate.with_batch(replace(ONE, events=1_000, elapsed=1.0))
     assert last == 1_000
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.faults.toy import BATCHES, ROWS
 
 from penstock.checkpoint.spark_logs import checked, drop_orphans, refuse_damaged_logs
 from penstock.checkpoint.store import CheckpointError, LocalStore
@@ -15,6 +14,7 @@ from penstock.testing.crash.plan import BATCH_POINTS, SINK_POINTS, Pace, each_po
 from penstock.testing.crash.process import python
 from penstock.testing.crash.verdict import Verdict, Written
 from penstock.testing.faults import line, summary
+from tests.faults.toy import BATCHES, ROWS
 
 SINKS = ("scores/panes/0", "scores/late/1")
 WRITTEN = Written("toy", tuple([(batch, row) for row in range(ROWS)] for batch in range(BATCHES)))

@@ -1,4 +1,4 @@
-"""A run without Spark for the harness to kill: python tests/faults/toy.py FOLDER careful|careless. It writes ten batches."""
+"""A run without Spark for the harness to kill, ten batches of it: python tests/faults/toy.py FOLDER careful|careless."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def main(folder: Path, kind: str) -> None:
     (epochs / str(len(list(epochs.iterdir())) + 1)).touch()
     for batch in range(len(list(commits.iterdir())), BATCHES):
         (offsets / str(batch)).touch()
+        time.sleep(0.02)  # so that there is something to kill
         for point in ("batch:begin", "task:read", "task:step", "batch:collected", "sink:begin", "sink:write"):
             reached(point, batch)
         name = str(batch) if kind == "careful" else f"{batch}-{time.time_ns()}"

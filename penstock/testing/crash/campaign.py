@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 
 from penstock.testing.crash.plan import Pace, kill_of
@@ -73,10 +74,14 @@ class Campaign:
         while self.killed < kills or self._begun():
             kill = None
             if self.killed < kills:
-                kill = kill_of(self.killed + 1, self.seed, self.subject.sinks, self._batches(), self.pace)
+                kill = self._next()
             death = self._died(kill)
             self._learn(death)
             yield self._judged(checker, kill, death)
+
+    def _next(self) -> Kill:
+        missed = len(list(takewhile(lambda row: row.kill is None, reversed(self.rows))))
+        return kill_of(self.killed + 1, self.seed, self.subject.sinks, self._batches(), self.pace, missed)
 
     def _judged(self, checker: Checker, kill: Kill | None, death: Death) -> Row:
         """Look at the sinks, write the line down, and begin another life where this one is over."""

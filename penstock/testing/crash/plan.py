@@ -28,8 +28,11 @@ def points(sinks: tuple[str, ...]) -> tuple[str, ...]:
     return (*BATCH_POINTS, *SINK_POINTS, *each)
 
 
-def kill_of(number: int, seed: int, sinks: tuple[str, ...], committed: int, pace: Pace) -> Kill:
-    """The kill of that number, in a run that goes on after so many batches: a point if it is even, else a moment."""
+def kill_of(number: int, seed: int, sinks: tuple[str, ...], committed: int, pace: Pace, missed: int = 0) -> Kill:
+    """The kill of that number, in a run that goes on after so many batches: a point if it is even, else a moment.
+
+    If it was missed, as late rows come late and a run may end too soon, it is tried again in a later batch, or sooner.
+    """
     random = Random(f"{seed}/{number}")
     if number % 2 == 0:
         names = list(points(sinks))
@@ -37,14 +40,13 @@ def kill_of(number: int, seed: int, sinks: tuple[str, ...], committed: int, pace
         name = names[number // 2 % len(names)]
         # The batch in flight may have its offsets and be in the ledgers: then these are not reached in it.
         flown = name == "offsets" or name.startswith(SINK_POINTS)
-        return Kill(name, committed + (1 if flown else random.randrange(2)))
-    match random.randrange(8):
-        case 0:
-            return Kill("start", after=random.random() * pace.lease)
-        case 1 | 2 | 3:
-            return Kill("lease", after=random.random() * pace.first)
-        case _:
-            return Kill("commit", 1 + random.randrange(2), random.random() * pace.batch)
+        return Kill(name, committed + (1 if flown else random.randrange(2)) + 3 * missed)
+    kind, soon = random.randrange(8), random.random() / (1 + missed)
+    if kind == 0:
+        return Kill("start", after=soon * pace.lease)
+    if kind < 4:
+        return Kill("lease", after=soon * pace.first)
+    return Kill("commit", 1 + random.randrange(2), soon * pace.batch)
 
 
 def each_point_once(sinks: tuple[str, ...]) -> Iterator[Kill]:
