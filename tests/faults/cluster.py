@@ -41,7 +41,11 @@ def both(folder: str) -> list[Pipeline]:
     """Windows with early and late panes, and sessions that merge."""
     scores = game_scores(rate=100, keys=12, teams=4, disorder="200 milliseconds", realtime=False, events=ROWS,
                          faults=Faults(stragglers=0.05, straggler_delay="3 seconds"))  # fmt: skip
-    keyed = scores.event_time("at", watermark=ps.bounded("1 second")).where(Trap(f"{folder}/trap")).key_by("user")
+    keyed = (
+        scores.event_time("at", watermark=ps.bounded("1 second", max_skew=None))
+        .where(Trap(f"{folder}/trap"))
+        .key_by("user")
+    )
     trigger = ps.at_watermark(early=ps.count(5), late=ps.count(1))
     made = []
     for name, window in (("windows", ps.tumbling("2 seconds")), ("sessions", ps.session("500 milliseconds"))):

@@ -28,16 +28,19 @@ def held(folder: Path, table: str) -> list[Any]:
     return rows
 
 
-def state(spark: Any, checkpoint: Path) -> list[bytes]:
-    """What each shard remembers: the head, which names every part of the memory by its content."""
+def state(spark: Any, checkpoint: Path) -> dict[int, bytes]:
+    """What each shard remembers: its head, which names every part by the hash of its bytes."""
     reader = spark.newSession()
     for name, value in QUERY_SETTINGS.items():
         reader.conf.set(name, value)
     frame = reader.read.format("statestore").option("stateVarName", "head").load(str(checkpoint))
-    return sorted(bytes(row.value.head) for row in frame.collect())
+    return {row.key[0]: bytes(row.value.head) for row in frame.collect()}
 
 
-def test_an_executor_and_a_worker_that_die_change_nothing(spark, tmp_path):
+def test_an_executor_and_a_worker_that_die_change_nothing(spark, tmp_path, monkeypatch):
+    """The wall clock stands still in 1970, so that both runs have the same: the memory of a shard has times of it."""
+    (tmp_path / "shift").write_text(str(-(10**17)))
+    monkeypatch.setenv("PENSTOCK_CLOCK_SHIFT", str(tmp_path / "shift"))
     alone, cluster = tmp_path / "alone", tmp_path / "cluster"
     for folder in (alone, cluster):
         folder.mkdir()

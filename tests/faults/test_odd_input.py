@@ -40,7 +40,7 @@ def drained(folder: Path) -> Any:
 
 
 def test_rows_6_and_26_nothing_and_nonsense(spark, tmp_path):
-    """An empty source, then an empty file, then a null key and events of 2238, of year 1 and without time."""
+    """An empty source, then an empty file, then null keys, an event of 2238 and one without a time."""
     (tmp_path / "in").mkdir()
     assert drained(tmp_path).totals.read == 0
     (tmp_path / "in" / "0.json").write_text("")

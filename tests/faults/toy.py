@@ -1,4 +1,4 @@
-"""A run without Spark for the harness to kill, ten batches of it: python tests/faults/toy.py FOLDER careful|careless."""
+"""A run of ten batches without Spark, for the harness to kill: python tests/faults/toy.py FOLDER careful|careless."""
 
 from __future__ import annotations
 

@@ -71,6 +71,13 @@ def clock_of(checkpoint: Path, batch: int) -> dict[str, Any]:
     return held
 
 
+class Unspoken:
+    """A session that fails at any question: what is refused before Spark starts never asks it."""
+
+    def __getattr__(self, name: str) -> None:
+        raise AssertionError(f"Spark was asked for {name}")
+
+
 class Running:
     """A pipeline in the background, and the progress it told."""
 

@@ -17,7 +17,7 @@ from penstock.checkpoint.sealed import sealed
 from penstock.checkpoint.store import CheckpointError, LocalStore
 from penstock.sinks.errors import ForeignLineage
 from penstock.spark.outlets import kept_rows
-from tests.spark.driving import ROWS, caught_up, clock, put, put_text, scores
+from tests.spark.driving import ROWS, Unspoken, caught_up, clock, put, put_text, scores
 
 SOURCE = ps.events(f"{ROWS}, n int", name="scores")
 ASCENDING, TUMBLING = ps.ascending(), ps.tumbling("10 seconds")
@@ -48,13 +48,6 @@ class Made:
     def pipeline(self) -> ps.Pipeline:
         """The pipeline, with an output nobody reads."""
         return ps.pipeline(self.name, self.results().write(ps.memory("panes")), shards=self.shards)
-
-
-class Unspoken:
-    """A session that fails at any question: what is refused before Spark starts never asks it."""
-
-    def __getattr__(self, name: str) -> None:
-        raise AssertionError(f"Spark was asked for {name}")
 
 
 REFUSED = {

@@ -18,7 +18,7 @@ from penstock.checkpoint.status import standing
 from penstock.checkpoint.store import CheckpointError
 from penstock.errors import DataError, PlanError
 from penstock.instant import MAX_TIME, MIN_TIME, from_datetime
-from tests.spark.driving import caught_up, put, running, scores, seconds, totals
+from tests.spark.driving import ROWS, Unspoken, caught_up, put, running, scores, seconds, totals
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
@@ -62,6 +62,13 @@ def test_until_end_of_a_source_that_does_not_end_is_refused(tmp_path):
     with pytest.raises(PlanError, match="the source 'scores' does not end") as raised:
         pipeline.run(checkpoint=str(tmp_path / "checkpoint"), until="end", spark=Unspoken())
     assert "end=True" in str(raised.value)
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_a_source_that_nobody_reads_is_refused(tmp_path):
+    pipeline = ps.pipeline("unread", totals(ps.events(ROWS)).write(ps.memory("panes")))
+    with pytest.raises(PlanError, match="nobody reads the source 'events'"):
+        pipeline.run(checkpoint=str(tmp_path / "checkpoint"), spark=Unspoken())
     assert not (tmp_path / "checkpoint").exists()
 
 
@@ -236,10 +243,3 @@ def test_spark_submit_runs_a_pipeline_file(tmp_path):
     assert "ended after batch" in done.stdout
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         assert connection.execute("SELECT sum(points) FROM totals").fetchall() == [(3,)]
-
-
-class Unspoken:
-    """A session that fails at any question: what is refused before Spark starts never asks it."""
-
-    def __getattr__(self, name: str) -> None:
-        raise AssertionError(f"Spark was asked for {name}")
