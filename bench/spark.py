@@ -28,7 +28,7 @@ import penstock as ps
 from bench.data import Data, write
 from penstock.progress import Progress
 from penstock.sinks.sink import Batch, Ledger, Target
-from penstock.spark.session import session
+from penstock.spark.session import LOCAL_FILES, session
 
 COLD = 2
 
@@ -186,6 +186,7 @@ def run_theirs(spark: Any, job: Job, files: Path, scratch: Path, who: str) -> Ru
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.shuffle.partitions": str(os.cpu_count()),
         "spark.sql.adaptive.enabled": "false",
+        **LOCAL_FILES,
     }
     for name, value in settings.items():
         spark.conf.set(name, value)

@@ -31,6 +31,7 @@ class Clocks:
     given: dict[str, int] = field(default_factory=dict)
     open_windows: int = 0
     partitions: list[list[Any]] = field(default_factory=list)
+    offsets: str = ""
 
     @property
     def watermark(self) -> int:
@@ -53,17 +54,16 @@ def write_clock(store: Store, lineage: str, clocks: Clocks) -> Clocks:
 
 
 def read_clock(store: Store, lineage: str, batch: int) -> Clocks:
-    """The clock of a batch: the latest that was written for it or one before it."""
-    names = [name for name in store.names(FOLDER) if name <= f"{batch:012d}"]
-    if not names:
-        if batch == 0:
-            return Clocks()
+    """The clock of a batch, which was written before the batch before it committed."""
+    if batch == 0:
+        return Clocks()
+    if f"{batch:012d}" not in store.names(FOLDER):
         raise CheckpointError(
             f"the checkpoint {store.root} has no clock for batch {batch}",
-            "the watermark of each batch is kept in penstock/clock, and nothing is left there",
+            "the watermark of each batch is kept in penstock/clock, and a file is missing there",
             "restore the checkpoint from a copy, or start anew with an empty one",
         )
-    return replace(_read(store, f"{FOLDER}/{names[-1]}", lineage), batch=batch)
+    return _read(store, f"{FOLDER}/{batch:012d}", lineage)
 
 
 def latest_clock(store: Store, lineage: str) -> Clocks:
@@ -74,7 +74,7 @@ def latest_clock(store: Store, lineage: str) -> Clocks:
 
 def _plain(clocks: Clocks) -> dict[str, Any]:
     return {"batch": clocks.batch, "totals": asdict(clocks.totals), "bad": clocks.bad, "panes": clocks.panes,
-            "finished": clocks.finished, "drained": clocks.drained, "given": clocks.given,
+            "finished": clocks.finished, "drained": clocks.drained, "given": clocks.given, "offsets": clocks.offsets,
             "open_windows": clocks.open_windows, "partitions": clocks.partitions}  # fmt: skip
 
 
@@ -90,4 +90,4 @@ def _read(store: Store, name: str, lineage: str) -> Clocks:
         )
     return Clocks(held["batch"], decoded(held["state"]), Counts(**held["totals"]), held["bad"], held["panes"],
                   held["finished"], held["drained"], held["given"], held["open_windows"],
-                  held["partitions"])  # fmt: skip
+                  held["partitions"], held["offsets"])  # fmt: skip

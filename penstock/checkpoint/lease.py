@@ -12,6 +12,7 @@ from penstock.checkpoint.sealed import sealed, unsealed
 from penstock.checkpoint.store import CheckpointError, Store
 
 FOLDER = "penstock/epochs"
+_here: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Lease:
 
     def release(self) -> None:
         """Say that this instance has stopped of its own will."""
+        _here.discard(self.store.root)
         self.store.create(f"{FOLDER}/{self.epoch:09d}.released", b"")
 
 
@@ -65,16 +67,17 @@ def take_lease(store: Store) -> Lease:
     while True:
         last = last_owner(store)
         latest = last.epoch if last is not None else 0
-        if last is not None and not last.released and last.alive and last.pid != os.getpid():
+        if last is not None and not last.released and last.alive and (last.pid != os.getpid() or store.root in _here):
             raise CheckpointError(
                 f"the checkpoint {store.root} is in use",
                 f"process {last.pid} on this machine runs it",
-                f"stop that one first: kill {last.pid}",
+                "stop it first, by its handle" if last.pid == os.getpid() else f"stop that one first: kill {last.pid}",
             )
         owner = {"host": socket.gethostname(), "pid": os.getpid(), "started": _started(os.getpid())}
         if store.create(f"{FOLDER}/{latest + 1:09d}", sealed(owner)):
             for old in [name for name in store.names(FOLDER) if int(name[:9]) < latest]:
                 store.delete(f"{FOLDER}/{old}")
+            _here.add(store.root)
             return Lease(store, latest + 1)
 
 

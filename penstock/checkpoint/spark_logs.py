@@ -27,11 +27,28 @@ def refuse_damaged_logs(store: Store) -> None:
         for number in numbers[-READ_AT_START:]:
             name = f"{folder}/{number}"
             if not _whole((store.read(name) or b"").decode("utf-8", "replace")):
-                raise CheckpointError(
-                    f"the checkpoint file {store.root}/{name} is damaged",
-                    "it is not what Spark wrote there: it was cut short or changed",
-                    "restore the checkpoint from a copy, or start anew with an empty one",
-                )
+                raise _damaged(store, name)
+
+
+def offsets_digest(store: Store, batch: int) -> str:
+    """A checksum of what Spark wrote down of a batch's offsets, to be kept in the clock of the next batch."""
+    return checksum(store.read(f"offsets/{batch}") or b"")
+
+
+def refuse_changed_offsets(store: Store, batch: int, digest: str) -> None:
+    """Refuse a checkpoint in which the offsets of a batch that was finished are not those it ran with."""
+    name = f"offsets/{batch}"
+    found = store.read(name)
+    if digest and found is not None and checksum(found) != digest:
+        raise _damaged(store, name)
+
+
+def _damaged(store: Store, name: str) -> CheckpointError:
+    return CheckpointError(
+        f"the checkpoint file {store.root}/{name} is damaged",
+        "it is not what Spark wrote there: it was cut short or changed",
+        "restore the checkpoint from a copy, or start anew with an empty one",
+    )
 
 
 def drop_orphans(root: str) -> None:

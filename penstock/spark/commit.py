@@ -10,6 +10,7 @@ from typing import Any
 from penstock.batch import Tick
 from penstock.checkpoint.clock_file import Clocks, read_clock, write_clock
 from penstock.checkpoint.lease import Lease
+from penstock.checkpoint.spark_logs import offsets_digest
 from penstock.checkpoint.store import Store
 from penstock.engine.watermark import end_batch, partition_clocks
 from penstock.instant import MAX_TIME, MIN_TIME
@@ -106,6 +107,7 @@ class Commit:
             before.batch + 1, state, before.totals + heard.counts, bad, before.panes + heard.rows("panes"), finished,
             drained, given, heard.state.get("open", 0),
             [list(astuple(one)) for one in partition_clocks(self.pipeline.plan, state)],
+            offsets_digest(self.store, before.batch),
         )  # fmt: skip
 
     def _tell(self, heard: Heard, after: Clocks, collected: float, written: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,10 +19,25 @@ from penstock.targets import target_of
 
 
 def targets_of(pipeline: Pipeline) -> Iterator[tuple[str, Any, Any]]:
-    """For each output the id of its sink, the sink, and what the sink is told of it."""
-    for i, output in enumerate(pipeline.outputs):
-        sink = f"{pipeline.name}/{output.kind}/{i}"
+    """For each output the id of its sink, the sink, and what the sink is told of it.
+
+    The id stands in ledgers: it is made of what the output is and where it goes, so that outputs may be reordered.
+    """
+    seen: Counter[str] = Counter()
+    for output in pipeline.outputs:
+        plain = f"{pipeline.name}/{output.kind}/{_label(output.sink)}"
+        seen[plain] += 1
+        sink = plain if seen[plain] == 1 else f"{plain}/{seen[plain]}"
         yield sink, output.sink, target_of(output.plan, output.kind, sink)
+
+
+def _label(sink: Any) -> str:
+    """Its kind, with the table, the last part of the path or the name: what stays when a database is moved."""
+    place = getattr(sink, "place", None)
+    if place is None:
+        return type(sink).__name__.lower()
+    kind, _, where = place.partition(":")
+    return f"{kind}:{re.split('[/#]', where.rstrip('/'))[-1]}"
 
 
 def job_of(pipeline: Pipeline, identity: Identity, token: str, staging: str | None, raw: bool = False) -> Job:

@@ -115,8 +115,10 @@ class Handle:
         """Let go of sinks, checkpoint and scratch files."""
         with suppress(Exception):
             self.commit.outlets.close()
-        self.lease.release()
-        self.scratch.cleanup()
+        try:
+            self.lease.release()
+        finally:
+            self.scratch.cleanup()
 
     def _stands(self, running: int) -> bool:
         """Whether the last batch is committed and no other has begun, or, where Spark's own sources cannot be asked to

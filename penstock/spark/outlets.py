@@ -14,6 +14,7 @@ from penstock.checkpoint.identity import Identity
 from penstock.checkpoint.store import CheckpointError, Store
 from penstock.pipeline import Pipeline
 from penstock.sinks.delivery import check_delivery, deliver
+from penstock.sinks.errors import ForeignLineage
 from penstock.sinks.sink import Batch, Target, Writer, wants_dataframe
 from penstock.spark.compile import targets_of
 from penstock.spark.gather import Heard
@@ -119,6 +120,20 @@ class Outlets:
             )
         self.store.create(f"penstock/{kind}/{batch:012d}.parquet", data)
         return size
+
+
+def refuse_moved(pipeline: Pipeline, given: Mapping[str, int]) -> None:
+    """Refuse an output that takes the place of another: it would begin in the middle, unless that is meant."""
+    names = {name for name, _, _ in targets_of(pipeline)}
+    for name, sink, target in targets_of(pipeline):
+        gone = sorted(old for old in given if old not in names and old.startswith(f"{pipeline.name}/{target.kind}/"))
+        if gone and name not in given and sink.ledgered and not getattr(sink, "takeover", False):
+            raise ForeignLineage(
+                f"the output {name} is new, and {gone[0]} is gone",
+                "if it has moved, the new place would lack everything that was shown until now",
+                "name the table or path as before, or start a new checkpoint, or say takeover=True to begin there in "
+                "the middle",
+            )
 
 
 def kept_rows(store: Store, kind: str) -> Iterator[pa.Table]:

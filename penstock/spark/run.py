@@ -16,7 +16,7 @@ from typing import Any
 from penstock.checkpoint.clock_file import latest_clock, read_clock
 from penstock.checkpoint.identity import Identity, identity_of, read_identity, refuse_foreign
 from penstock.checkpoint.lease import Lease, take_lease
-from penstock.checkpoint.spark_logs import drop_orphans, refuse_damaged_logs
+from penstock.checkpoint.spark_logs import drop_orphans, refuse_changed_offsets, refuse_damaged_logs
 from penstock.checkpoint.store import CheckpointError, LocalStore, Store, local_path
 from penstock.duration import Duration, not_negative
 from penstock.errors import PlanError, did_you_mean
@@ -29,7 +29,7 @@ from penstock.spark.compile import built, job_of
 from penstock.spark.failure import told
 from penstock.spark.hadoop import store_of
 from penstock.spark.handle import Ended, Handle
-from penstock.spark.outlets import Outlets
+from penstock.spark.outlets import Outlets, refuse_moved
 from penstock.spark.property import tell_tasks
 from penstock.spark.session import apply_settings, restore_settings, session
 from penstock.spark.source import Wall
@@ -115,8 +115,7 @@ def _claimed(pipeline: Pipeline, checkpoint: str, spark: Any) -> tuple[Any, Stor
     spark = session(spark)
     store = store_of(spark, checkpoint)
     identity = identity_of(store, pipeline.name, pipeline.plan, pipeline.shards, default_shards(spark))
-    _refuse_finished(store, identity)
-    refuse_damaged_logs(store)
+    _refuse_unusable(store, identity, pipeline)
     lease = take_lease(store)
     if local is not None:
         drop_orphans(local)
@@ -163,7 +162,10 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     kit = given.kit
     pace = kit.pace if kit else Wall("" if framed else given.stop_file, os.environ.get("PENSTOCK_CLOCK_SHIFT", ""))
     job = job_of(pipeline, identity, token, None if kit else staging, raw=kit is not None)
-    words = built(spark, pipeline, job, pace)
+    try:
+        words = built(spark, pipeline, job, pace)
+    except Exception as error:
+        raise told(error) from error
     outlets = Outlets.opened(pipeline, identity, given.lease.epoch, given.store, staging, spark)
     batch = _next_batch(given.store)
     handle: Handle | None = None
@@ -180,7 +182,7 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     )  # fmt: skip
     if kit:
         kit.first(commit)
-    before = apply_settings(spark, identity.shards)
+    before = apply_settings(spark, identity.shards, local is not None)
     try:
         tell_tasks(spark.sparkContext, commit.task_clock())
         query = (
@@ -225,12 +227,17 @@ def _refuse_early(store: Store, pipeline: Pipeline) -> None:
     held = read_identity(store)
     if held is not None:
         refuse_foreign(store.root, held, pipeline.name, pipeline.plan, pipeline.shards)
-        _refuse_finished(store, held)
-        refuse_damaged_logs(store)
+        _refuse_unusable(store, held, pipeline)
 
 
-def _refuse_finished(store: Store, identity: Identity) -> None:
-    if latest_clock(store, identity.lineage).finished:
+def _refuse_unusable(store: Store, identity: Identity, pipeline: Pipeline) -> None:
+    """Refuse a checkpoint that is damaged, that has come to its end, or of which an output has moved."""
+    refuse_damaged_logs(store)
+    clocks = latest_clock(store, identity.lineage)
+    refuse_moved(pipeline, clocks.given)
+    if clocks.batch:
+        refuse_changed_offsets(store, clocks.batch - 1, clocks.offsets)
+    if clocks.finished:
         raise CheckpointError(
             f"the checkpoint {store.root} is finished",
             'it was run until="end": every window was closed, and it takes no more data',

@@ -25,6 +25,11 @@ QUERY_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
 }
+# Hadoop's default way to make a file on a local disk forks a process to set its rights, some ninety times a batch.
+LOCAL_FILES = {
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
+    "FileSystemBasedCheckpointFileManager"
+}
 SESSION_SETTINGS = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.speculation": "false",
@@ -89,9 +94,9 @@ def refuse_java() -> None:
         )
 
 
-def apply_settings(spark: Any, shards: int) -> dict[str, str | None]:
+def apply_settings(spark: Any, shards: int, local: bool) -> dict[str, str | None]:
     """Give a session what a query's birth needs, a partition for each shard; what it had before is given back."""
-    settings = {**QUERY_SETTINGS, "spark.sql.shuffle.partitions": str(shards)}
+    settings = {**QUERY_SETTINGS, "spark.sql.shuffle.partitions": str(shards), **(LOCAL_FILES if local else {})}
     before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)

@@ -60,14 +60,14 @@ def test_rows_1_and_2_a_dozen_kills_change_nothing(checker, tmp_path):
 
 def test_at_least_once_loses_nothing_and_may_double(finished, tmp_path):
     """Killed after the files were published: the batch comes back, and is written again."""
-    wanted, found = _killed(tmp_path, finished, "at_least_once", Kill("sink:commit:after#small/panes/1", 1))
+    wanted, found = _killed(tmp_path, finished, "at_least_once", Kill("sink:commit:after#small/panes/files:files", 1))
     assert not wanted - found, "nothing is lost"
     assert found - wanted, "the batch that came back is there twice"
 
 
 def test_at_most_once_doubles_nothing_and_may_lose(finished, tmp_path):
     """Killed after the batch was marked and before it was written: it comes back, and is not written."""
-    wanted, found = _killed(tmp_path, finished, "at_most_once", Kill("sink:commit:before#small/panes/1", 1))
+    wanted, found = _killed(tmp_path, finished, "at_most_once", Kill("sink:commit:before#small/panes/files:files", 1))
     assert not found - wanted, "nothing is there twice"
     assert wanted - found, "the batch in flight is lost"
 

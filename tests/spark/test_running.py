@@ -147,18 +147,20 @@ def test_two_pipelines_in_one_session(spark, tmp_path):
     assert seconds(ps.memory("two").rows, "team", "points") == [(0, "two", 1)]
 
 
-def test_a_second_start_in_this_process_takes_over(spark, tmp_path):
-    """As in a notebook whose cell is run twice: Spark stops the first."""
+def test_a_second_start_in_this_process_is_refused_while_the_first_runs(spark, tmp_path):
+    """As in a notebook whose cell is run twice; the first goes on, and once it is stopped the second may."""
     rows = tmp_path / "in"
     pipeline = ps.pipeline("twice", totals(scores(rows)).write(ps.memory("panes")))
     with running(pipeline, tmp_path / "checkpoint") as first:
         first.batches(1)
-        with running(pipeline, tmp_path / "checkpoint") as second:
-            put(rows, "a.json", ("red", 1, 1), ("red", 2, 12))
-            second.until(lambda told: told.total_panes == 1)
-            assert not first.handle.running
-            assert first.handle.wait(60).reason == "stopped"
-    assert seconds(ps.memory("panes").rows, "team", "points") == [(0, "red", 1)]
+        with pytest.raises(CheckpointError, match="is in use") as raised:
+            pipeline.start(checkpoint=str(tmp_path / "checkpoint"))
+        assert "by its handle" in str(raised.value)
+        put(rows, "a.json", ("red", 1, 1), ("red", 2, 12))
+        first.until(lambda told: told.total_panes == 1)
+    put(rows, "b.json", ("red", 4, 23))
+    caught_up(pipeline, tmp_path / "checkpoint")
+    assert seconds(ps.memory("panes").rows, "team", "points") == [(0, "red", 1), (10, "red", 2)]
 
 
 def test_a_task_that_fails_is_told_in_three_parts(spark, tmp_path):

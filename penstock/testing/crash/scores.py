@@ -28,7 +28,10 @@ NAME = "scores"
 BATCH_ROWS = 1_000
 BATCHES = 10
 WINDOW, DELAY, LATENESS = "2 seconds", "1 second", "2 seconds"
-SINKS = tuple(f"{NAME}/{kind}/{i}" for i, kind in enumerate(("panes",) * 5 + ("late", "quarantine")))
+SINKS = tuple(f"{NAME}/{one}" for one in (
+    "panes/sqlite:totals", "panes/duckdb:totals", "panes/files:parquet", "panes/files:json", "panes/foreachbatch",
+    "late/files:late", "quarantine/sqlite:quarantined",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
