@@ -14,11 +14,11 @@ from penstock.engine.step import Memory, held_cells, open_records, open_windows,
 from penstock.engine.windows import Clock
 from penstock.killpoint import reached
 from penstock.spark.job import Job
+from penstock.spark.kept import PIECE, Kept, kept_after, read_kept, written_kept
 from penstock.spark.packets import STATE, TICK, Packet
 from penstock.spark.property import task_clock
 from penstock.spark.stepping import arrivals_step, tick_of, words_of
 
-_PIECE = 4 << 20
 _WORD = Row("shard", "kind", "head", "payload")
 
 
@@ -37,9 +37,9 @@ class Shard(StatefulProcessor):
         clock = task_clock(self.job.lineage)
         packets = [Packet(row.shard, row.kind, row.payload) for row in rows]
         tick = tick_of(shard, packets, clock.batch, clock.before)
-        memory, known = self._memory()
+        memory, before = self._memory()
         stepped = arrivals_step(self.job, memory, packets, Clock(clock.watermark, tick["now"]))
-        size = self._keep(stepped.memory, known)
+        size = self._keep(stepped.memory, before)
         for word in words_of(self.job, shard, clock.batch, packets, [stepped]):
             yield _WORD(*word)
         yield _WORD(shard, STATE, json.dumps(size), b"")
@@ -49,36 +49,34 @@ class Shard(StatefulProcessor):
     def close(self) -> None:
         """Nothing is held between batches but what the state store has."""
 
-    def _memory(self) -> tuple[Memory, tuple[str, ...]]:
+    def _memory(self) -> tuple[Memory, Kept]:
         held = self.head.get()
         if held is None:
-            return start(self.job.compiled()), ()
-        head = bytes(held[0])
-        return restored(self.job.compiled(), head, self._fetch), part_names(head)
+            return start(self.job.compiled()), Kept(b"", {}, {})
+        kept = read_kept(bytes(held[0]))
+        return restored(self.job.compiled(), kept.head, lambda name: self._fetch(kept, name)), kept
 
-    def _fetch(self, name: str) -> bytes:
-        found: list[bytes] = []
-        while (piece := self.pieces.getValue((name, len(found)))) is not None:
-            found.append(bytes(piece[0]))
-        return b"".join(found)
+    def _fetch(self, kept: Kept, name: str) -> bytes:
+        if name in kept.small:
+            return kept.small[name]
+        pieces = [self.pieces.getValue((name, i)) for i in range(kept.pieces.get(name, 0))]
+        return b"".join(bytes(piece[0]) for piece in pieces if piece is not None)
 
-    def _keep(self, memory: Memory, known: tuple[str, ...]) -> dict[str, int]:
+    def _keep(self, memory: Memory, before: Kept) -> dict[str, int]:
         """Write what is new, and let go of what is not held any more."""
         compiled = self.job.compiled()
-        kept = saved(compiled, memory, set(known))
-        names = part_names(kept.head)
-        written = len(kept.head)
-        for name, data in kept.parts.items():
-            written += len(data)
-            for i, at in enumerate(range(0, len(data), _PIECE)):
-                self.pieces.updateValue((name, i), (data[at : at + _PIECE],))
-        for name in sorted(set(known) - set(names)):
-            piece = 0
-            while self.pieces.containsKey((name, piece)):
-                self.pieces.removeKey((name, piece))
-                piece += 1
-        self.head.update((kept.head,))
-        size = {"open": held_cells(memory), "parts": len(names), "written": written}
+        made = saved(compiled, memory, {*before.small, *before.pieces})
+        after = kept_after(before, made, part_names(made.head))
+        for name in after.pieces.keys() - before.pieces.keys():
+            data = made.parts.get(name) or before.small[name]
+            for i in range(after.pieces[name]):
+                self.pieces.updateValue((name, i), (data[i * PIECE : (i + 1) * PIECE],))
+        for name in before.pieces.keys() - after.pieces.keys():
+            for i in range(before.pieces[name]):
+                self.pieces.removeKey((name, i))
+        self.head.update((written_kept(after),))
+        written = len(made.head) + sum(len(data) for data in made.parts.values())
+        size = {"open": held_cells(memory), "parts": len(after.small) + len(after.pieces), "written": written}
         if self.job.raw:
             size |= {"open_records": open_records(compiled, memory), "open_windows": open_windows(compiled, memory)}
         return size

@@ -1,0 +1,80 @@
+"""What a shard's state in the store is made of: one value with all that is small, and pieces of what is large.
+
+Each question to the store is a turn between two processes, so a shard of few windows asks once and answers once.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from penstock.engine.memory import Saved
+from penstock.errors import DataError
+
+FORMAT = 1
+PIECE = 4 << 20
+_SMALL = 32 << 10
+_SMALL_IN_ALL = 256 << 10
+_MAGIC = b"PSTS"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The head of a shard's memory, its small parts, and in how many pieces each large one lies in the store."""
+
+    head: bytes
+    small: dict[str, bytes]
+    pieces: dict[str, int]
+
+
+def kept_after(before: Kept, made: Saved, names: Sequence[str]) -> Kept:
+    """What is kept after a batch: a part that lies in pieces stays there, the others are small while there is room."""
+    small: dict[str, bytes] = {}
+    pieces: dict[str, int] = {}
+    room = _SMALL_IN_ALL
+    for name in names:
+        if name in before.pieces:
+            pieces[name] = before.pieces[name]
+            continue
+        data = made.parts[name] if name in made.parts else before.small[name]
+        if len(data) <= min(_SMALL, room):
+            small[name] = data
+            room -= len(data)
+        else:
+            pieces[name] = -(-len(data) // PIECE)
+    return Kept(made.head, small, pieces)
+
+
+def written_kept(kept: Kept) -> bytes:
+    """The value that is stored."""
+    said = {"format": FORMAT, "head": len(kept.head), "pieces": kept.pieces,
+            "small": {name: len(data) for name, data in kept.small.items()}}  # fmt: skip
+    lead = json.dumps(said, sort_keys=False).encode()
+    return b"".join([_MAGIC, struct.pack("<I", len(lead)), lead, kept.head, *kept.small.values()])
+
+
+def read_kept(data: bytes) -> Kept:
+    """The value that was stored."""
+    if data[:4] != _MAGIC:
+        raise DataError(
+            "what the state store gave is not a shard's memory",
+            "it begins with another mark",
+            "restore the checkpoint from a copy, or start anew with an empty one",
+        )
+    (length,) = struct.unpack_from("<I", data, 4)
+    said = json.loads(data[8 : 8 + length])
+    if said["format"] > FORMAT:
+        raise DataError(
+            f"a shard's memory is stored in the format {said['format']}",
+            f"it was written by a newer Penstock; this one reads formats up to {FORMAT}",
+            "run it with the version that wrote it, or a newer one",
+        )
+    at = 8 + length
+    head, at = data[at : at + said["head"]], at + said["head"]
+    small = {}
+    for name, size in said["small"].items():
+        small[name] = data[at : at + size]
+        at += size
+    return Kept(head, small, said["pieces"])
