@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # `make conformance ENGINE=spark` plays the same tests on Spark, which takes seconds for each.
-ENGINES = os.environ.get("PENSTOCK_ENGINES", "").split() or ["reference", *(["columnar"] if find_spec("pyarrow") else [])]
+ASKED = os.environ.get("PENSTOCK_ENGINES", "").split()
+ENGINES = ASKED or ["reference", *(["columnar"] if find_spec("pyarrow") else [])]
 
 # A busy machine is no failure: neither an example nor the making of one has a time limit. `make test` plays the same
 # examples each time, so that it fails for a change and not by chance; `make laws` draws new ones.

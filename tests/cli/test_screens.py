@@ -24,9 +24,9 @@ from penstock.spark.handle import Ended
 
 NOON = parse("2026-01-01T12:00:00Z")
 ONE = Progress(
-    batch=7, now=NOON, watermark=NOON - 5_200_000, events=2_000, panes=4, late=1, quarantined=0, seconds=0.5, elapsed=0.5,
-    totals=Counts(read=123_456, late=12, quarantined=3), total_panes=80, open_windows=24, laggard="scores/1",
-    shares={"sinks": 0.25},
+    batch=7, now=NOON, watermark=NOON - 5_200_000, events=2_000, panes=4, late=1, quarantined=0, seconds=0.5,
+    elapsed=0.5, totals=Counts(read=123_456, late=12, quarantined=3), total_panes=80, open_windows=24,
+    laggard="scores/1", shares={"sinks": 0.25},
 )  # fmt: skip
 
 

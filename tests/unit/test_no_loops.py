@@ -21,7 +21,8 @@ SHORT = {
         parts.items columns.items flat.items bodies.items self.types accumulator.types accumulator.regrouped specs
         groups varying ufuncs made.num_columns fields head model self.plan.key_schema.columns filled every
         self.plan.result_schema.columns panes.column_names compiled.row_schema.names blob.cells.keys blob.cells.held
-        group model.held model.keys columns.values tables.items first.trigger second.trigger windows.trigger several.trigger self.trigger state
+        group model.held model.keys columns.values tables.items
+        first.trigger second.trigger windows.trigger several.trigger self.trigger state
     """,
     "aggregates of a plan": """
         accumulators self.accumulators compiled.accumulators self.plan.aggregates compiled.plan.aggregates
