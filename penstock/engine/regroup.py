@@ -62,7 +62,7 @@ def _by_runs(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accumu
 
 def _by_arrow(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accumulator]) -> Cells | None:
     every = (("hash", "min"), ("start", "min"), ("end", "min"), ("records", "sum"), ("newest", "max"), ("since", "min"))
-    specs = [(name, how) for name, how in every if not is_constant(getattr(cells, name))]
+    specs = [(name, how) for name, how in every if not _same(getattr(cells, name), how)]
     columns = {name: pa.array(getattr(cells, name)) for name, _ in specs}
     for i, (accumulator, held) in enumerate(zip(accumulators, cells.held, strict=True)):
         if not isinstance(accumulator, Native) or not accumulator.regroups(held):
@@ -86,3 +86,8 @@ def _by_arrow(cells: Cells, groups: list[pa.Array], accumulators: Sequence[Accum
     )
     keys = tuple(whole(made.column(name)) for name in names[: len(cells.keys)])
     return Cells(keys=keys, held=held, **{name: numbers[name] for name in CELL_NUMBERS})
+
+
+def _same(column: np.ndarray, how: str) -> bool:
+    """Whether every group has the column's one value; a sum has it only if that is nothing."""
+    return is_nothing(column) if how == "sum" else is_constant(column)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.arrow import from_arrow, to_arrow
 from penstock.batch import Arrival, Counts, Outcome, PartitionClock, Tick
 from penstock.engine.compiled import Compiled
-from penstock.engine.ingest import Ingested, ingest
+from penstock.engine.ingest import Blob, Ingested, ingest
 from penstock.engine.late import late_table
 from penstock.engine.memory import restored, saved
 from penstock.engine.rows import SourceBatch
@@ -52,7 +52,8 @@ class ColumnarRun:
         now = max((at for at in (self.clock.now, tick.now) if at is not None), default=0)
         given = self._batches(arrivals)
         parts = [ingest(self.compiled, batch, watermark, now) for batch, _ in given]
-        stepped = step(self.compiled, self.memory, [part.blob for part in parts], Clock(watermark, now))
+        blobs = [blob for part in parts for blob in self.sent(part.blob)]
+        stepped = step(self.compiled, self.memory, blobs, Clock(watermark, now))
         late = late_table(self.compiled, [part.late for part in parts if part.late is not None], watermark)
         bad = [row for (batch, arrived), part in zip(given, parts, strict=True)
                for row in _quarantined(batch, arrived, part)]  # fmt: skip
@@ -68,6 +69,10 @@ class ColumnarRun:
         refuse_bad(self.plan, self.bad, arrivals, bad)
         lates = (*late_rows(self.plan, late), *late_rows(self.plan, stepped.late))
         return Outcome(tuple(pane_values(self.plan, stepped.panes)), lates, tuple(bad), counts)
+
+    def sent(self, blob: Blob) -> list[Blob]:
+        """What of a blob reaches the shard: all of it as it is, here where nothing is between the two."""
+        return [blob]
 
     def partitions(self) -> tuple[PartitionClock, ...]:
         """The clock of each partition."""

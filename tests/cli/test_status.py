@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from penstock.checkpoint.identity import Identity, identity_of
 from penstock.checkpoint.lease import take_lease
 from penstock.checkpoint.status import standing
 from penstock.checkpoint.store import CheckpointError, LocalStore
-from penstock.engine.watermark import ClockState, Spoken
+from penstock.engine.watermark import ClockState, Spoken, partition_clocks
 from penstock.instant import MAX_TIME, parse
 
 NOON = parse("2026-01-01T12:00:00Z")
@@ -40,8 +40,9 @@ def made(store: LocalStore) -> Identity:
         ("events", "1"): Spoken(newest=NOON - 300_000_000, silent_for=120_000_000, last_batch=3),
     }
     state = ClockState(NOON - 60_000_000, NOON + 1_000_000, 8, spoken)
+    partitions = [list(astuple(one)) for one in partition_clocks(PLAN, state)]
     totals = Counts(read=1_234, filtered=10, late=5, quarantined=2)
-    write_clock(store, identity.lineage, Clocks(8, state, totals, panes=40))
+    write_clock(store, identity.lineage, Clocks(8, state, totals, panes=40, partitions=partitions))
     return identity
 
 

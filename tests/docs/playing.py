@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import doctest
 import io
+import os
 import re
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
@@ -44,6 +47,17 @@ def play(page: Path) -> int:
             assert printed == block.printed, f"{where} prints:\n{printed}"
             compared += 1
     return compared
+
+
+def play_apart(page: str, folder: Path) -> int:
+    """Run a page in a process of its own that begins in a folder, as a reader's does; how many texts were compared."""
+    code = f"from tests.docs.playing import ROOT, play; print('compared', play(ROOT / {page!r}))"
+    path = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.split("compared ")[-1])
 
 
 def _run(block: Block, shared: dict[str, object], page: Path) -> str:

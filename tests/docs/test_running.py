@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from tests.docs.playing import ROOT, play
+from tests.docs.playing import play_apart
 
 
-def test_the_page_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert play(ROOT / "docs/running.md") > 0
+def test_the_page_prints_what_it_shows(tmp_path: Path) -> None:
+    assert play_apart("docs/running.md", tmp_path) > 0

@@ -12,8 +12,8 @@ from tests.laws.profile import law
 from tests.laws.streams import Step, play, scripts
 
 
-@law(6)
-@given(plans(), scripts(max_batches=5))
+@law(4)
+@given(plans(), scripts(max_batches=4))
 def test_spark_agrees_with_the_reference(plan: Plan, steps: list[Step]) -> None:
     reference, spark = Script(plan, "reference"), Script(plan, "spark")
     for step in steps:

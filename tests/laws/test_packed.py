@@ -1,0 +1,40 @@
+"""Law: what travels to a shard as bytes, dealt out by the hash of its keys, gives the same panes as rows in memory."""
+
+from __future__ import annotations
+
+from hypothesis import given, note
+
+from penstock.engine.ingest import Blob
+from penstock.engine.pack import by_shard, read_blob, written_blob
+from penstock.plan import Plan
+from penstock.testing import Script
+from penstock.testing.columnar import ColumnarRun
+from tests.laws.comparing import same_outcome
+from tests.laws.plans import plans
+from tests.laws.profile import law
+from tests.laws.streams import Step, play, scripts
+
+
+class PackedRun(ColumnarRun):
+    """The columnar engine with blobs that have been bytes, in three parts by the hash of their keys."""
+
+    def sent(self, blob: Blob) -> list[Blob]:
+        parts = [read_blob(self.compiled, written_blob(part)) for _, part in by_shard(self.compiled, blob, 3)]
+        assert sum(len(part.cells) for part in parts) == len(blob.cells)
+        return parts
+
+
+@law(150)
+@given(plans(), scripts())
+def test_blobs_that_travelled_give_the_same(plan: Plan, steps: list[Step]) -> None:
+    reference, packed = Script(plan, "reference"), Script(plan, "columnar")
+    packed.run = PackedRun(plan)
+    for step in steps:
+        if step.restart:
+            snapshot, packed.run = packed.run.snapshot(), PackedRun(plan)
+            packed.run.restore(snapshot)
+        outcomes = [play(reference, step), play(packed, Step(step.rows, step.now, step.watermark, False, step.resumed))]
+        note(f"reference: {[str(pane) for pane in outcomes[0].panes]}")
+        note(f"packed:    {[str(pane) for pane in outcomes[1].panes]}")
+        same_outcome(*outcomes)
+        assert reference.W == packed.W
