@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, note
 
+import penstock as ps
 from penstock.engine.ingest import Blob
 from penstock.engine.pack import by_shard, read_blob, written_blob
 from penstock.plan import Plan
@@ -38,3 +39,14 @@ def test_blobs_that_travelled_give_the_same(plan: Plan, steps: list[Step]) -> No
         note(f"packed:    {[str(pane) for pane in outcomes[1].panes]}")
         same_outcome(*outcomes)
         assert reference.W == packed.W
+
+
+def test_records_that_are_one_each_are_added_up() -> None:
+    stream = ps.events("at timestamp").event_time("at", watermark=ps.by_hand(max_skew=None))
+    windowed = stream.window(ps.sliding("21 us", every="7 us")).trigger(ps.at_watermark(early=ps.never()))
+    plan = windowed.accumulating().aggregate(n=ps.rows()).plan
+    reference, packed = Script(plan, "reference"), Script(plan, "columnar")
+    packed.run = PackedRun(plan)
+    for script in (reference, packed):
+        script.batch([{"at": 66}, {"at": 75}], now=1000, watermark=0)
+    assert packed.counts == reference.counts
