@@ -67,7 +67,7 @@ laws: $(INSTALLED) ## nightly: the laws, each on EXAMPLES=10000 random pipelines
 	@PENSTOCK_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest $(WORKERS) tests/laws
 
 faults: $(INSTALLED) java ## KILLS=200 kills of a pipeline that writes to every sink; goes on where it was interrupted
-	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --resume bench/results/faults.json
+	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults.json
 
 soak: $(INSTALLED) java ## MINUTES=30 at a steady rate: memory, state, open files and batch time must not grow
 	@$(BIN)/python -m bench.soak --minutes $(MINUTES) --json bench/results/soak.json
