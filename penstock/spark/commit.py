@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
-from penstock.batch import Tick
+from penstock.batch import PartitionClock, Tick
 from penstock.checkpoint.clock_file import Clocks, read_clock, write_clock
 from penstock.checkpoint.lease import Lease
 from penstock.checkpoint.spark_logs import offsets_digest
@@ -116,7 +116,7 @@ class Commit:
         # The tick was read when the batch began; a clock that a test has moved says nothing of that.
         since_tick = time.time() - heard.tick["now"] / 1_000_000
         seconds = min(since_tick, elapsed) if since_tick > 0 else elapsed
-        clocks = [one for one in partition_clocks(self.pipeline.plan, after.state) if not one.idle]
+        clocks = [one for one in (PartitionClock(*held) for held in after.partitions) if not one.idle]
         slowest = min(clocks, key=lambda one: one.watermark, default=None)
         self.on_progress(Progress(
             batch=after.batch - 1, now=heard.tick["now"], watermark=after.watermark, events=heard.counts.read,

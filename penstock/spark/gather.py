@@ -43,7 +43,6 @@ class Heard:
     counts: Counts = field(default_factory=Counts)
     read: dict[str, list[int]] = field(default_factory=dict)
     tick: dict[str, Any] = field(default_factory=dict)
-    ticks: int = 0
     state: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -78,7 +77,6 @@ def gathered(words: Iterable[Any]) -> Heard:
                 heard.state[name] = heard.state.get(name, 0) + number
         elif kind == TICK:
             heard.tick = _later(heard.tick, json.loads(head))
-            heard.ticks += 1
     return heard
 
 

@@ -5,19 +5,15 @@ Each question to the store is a turn between two processes, so a shard of few wi
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from penstock.engine.encoding import framed, unframed
 from penstock.engine.memory import Saved
-from penstock.errors import DataError
 
-FORMAT = 1
 PIECE = 4 << 20
 _SMALL = 32 << 10
 _SMALL_IN_ALL = 256 << 10
-_MAGIC = b"PSTS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +45,13 @@ def kept_after(before: Kept, made: Saved, names: Sequence[str]) -> Kept:
 
 def written_kept(kept: Kept) -> bytes:
     """The value that is stored."""
-    said = {"format": FORMAT, "head": len(kept.head), "pieces": kept.pieces,
-            "small": {name: len(data) for name, data in kept.small.items()}}  # fmt: skip
-    lead = json.dumps(said, sort_keys=False).encode()
-    return b"".join([_MAGIC, struct.pack("<I", len(lead)), lead, kept.head, *kept.small.values()])
+    small = {name: len(data) for name, data in kept.small.items()}
+    return framed({"head": len(kept.head), "pieces": kept.pieces, "small": small}, [kept.head, *kept.small.values()])
 
 
 def read_kept(data: bytes) -> Kept:
     """The value that was stored."""
-    if data[:4] != _MAGIC:
-        raise DataError(
-            "what the state store gave is not a shard's memory",
-            "it begins with another mark",
-            "restore the checkpoint from a copy, or start anew with an empty one",
-        )
-    (length,) = struct.unpack_from("<I", data, 4)
-    said = json.loads(data[8 : 8 + length])
-    if said["format"] > FORMAT:
-        raise DataError(
-            f"a shard's memory is stored in the format {said['format']}",
-            f"it was written by a newer Penstock; this one reads formats up to {FORMAT}",
-            "run it with the version that wrote it, or a newer one",
-        )
-    at = 8 + length
+    said, at = unframed(data)
     head, at = data[at : at + said["head"]], at + said["head"]
     small = {}
     for name, size in said["small"].items():

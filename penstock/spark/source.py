@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -57,8 +57,6 @@ class Readers:
     readers: dict[str, LogReader]
     pace: Pace
     batch_rows: int | None = None
-    stamped: bool = True
-    known: dict[str, Any] = field(default_factory=dict)
 
 
 def source_class(name: str, readers: Readers) -> type[DataSource]:
