@@ -7,8 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from penstock.errors import PenstockError
@@ -38,9 +39,15 @@ SESSION_SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
+    # Spark keeps a pool of Python processes for each environment; this one would part readers from shards.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
-# On one machine nobody else need reach the driver.
-LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+# On one machine nobody else need reach the driver, and what this process can import, a worker can.
+ONE_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.python.daemon.module": "penstock.spark.daemon",
+}
 
 
 class SparkError(PenstockError):
@@ -136,7 +143,7 @@ def _made(master: str | None) -> Any:
         SparkContext._ensure_initialized()  # the JVM that spark-submit has started knows what it was told
     said = SparkConf()
     wanted = master or said.get("spark.master") or os.environ.get("PENSTOCK_MASTER", "local[*]")
-    settings = {**SESSION_SETTINGS, **(LOOPBACK if wanted.startswith("local") else {})}
+    settings = {**SESSION_SETTINGS, **(ONE_MACHINE if wanted.startswith("local") else {})}
     builder = SparkSession.builder.appName(said.get("spark.app.name") or "penstock").master(wanted)
     for name, value in settings.items():
         if not said.contains(name):
@@ -144,7 +151,23 @@ def _made(master: str | None) -> Any:
     # Under spark-submit the JVM is there already, and its output belongs to whoever submitted it.
     with _output_to("-" if submitted else os.environ.get("PENSTOCK_LOG")):
         made = builder.getOrCreate()
+    if wanted.startswith("local"):
+        threading.Thread(target=_warm, args=(made,), name="penstock-warm", daemon=True).start()
     return made
+
+
+def _warm(spark: Any) -> None:
+    """Start the Python workers while the query is being planned: the first batch would wait for them otherwise."""
+
+    def imported(batches: Iterator[Any]) -> Iterator[Any]:
+        import penstock.spark.shard
+        import penstock.spark.source  # noqa: F401
+
+        yield from batches
+
+    cores = int(spark.sparkContext.defaultParallelism)
+    with suppress(Exception):  # the session may be gone before this is done, and nobody needs it
+        spark.range(0, cores, 1, cores).mapInArrow(imported, "id long").collect()
 
 
 def _own_paths() -> str:

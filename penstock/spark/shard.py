@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from penstock.engine.memory import part_names, restored, saved
 from penstock.engine.step import Memory, held_cells, open_records, open_windows, start
@@ -20,6 +21,9 @@ from penstock.spark.property import task_clock
 from penstock.spark.stepping import arrivals_step, tick_of, words_of
 
 _WORD = Row("shard", "kind", "head", "payload")
+_PART = StructType([StructField("part", StringType())])
+_DATA = StructType([StructField("data", BinaryType())])
+_HEAD = "head"
 
 
 class Shard(StatefulProcessor):
@@ -29,8 +33,8 @@ class Shard(StatefulProcessor):
         self.job = job
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.head = handle.getValueState("head", "head binary")
-        self.pieces = handle.getMapState("parts", "name string, piece int", "data binary")
+        # One state, with its types spelled out: each more, and each type as text, is a turn between two processes.
+        self.parts = handle.getMapState("parts", _PART, _DATA)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         shard = int(key[0])
@@ -50,7 +54,7 @@ class Shard(StatefulProcessor):
         """Nothing is held between batches but what the state store has."""
 
     def _memory(self) -> tuple[Memory, Kept]:
-        held = self.head.get()
+        held = self.parts.getValue((_HEAD,))
         if held is None:
             return start(self.job.compiled()), Kept(b"", {}, {})
         kept = read_kept(bytes(held[0]))
@@ -59,7 +63,7 @@ class Shard(StatefulProcessor):
     def _fetch(self, kept: Kept, name: str) -> bytes:
         if name in kept.small:
             return kept.small[name]
-        pieces = [self.pieces.getValue((name, i)) for i in range(kept.pieces.get(name, 0))]
+        pieces = [self.parts.getValue((f"{name}/{i}",)) for i in range(kept.pieces.get(name, 0))]
         return b"".join(bytes(piece[0]) for piece in pieces if piece is not None)
 
     def _keep(self, memory: Memory, before: Kept) -> dict[str, int]:
@@ -70,11 +74,11 @@ class Shard(StatefulProcessor):
         for name in after.pieces.keys() - before.pieces.keys():
             data = made.parts.get(name) or before.small[name]
             for i in range(after.pieces[name]):
-                self.pieces.updateValue((name, i), (data[i * PIECE : (i + 1) * PIECE],))
+                self.parts.updateValue((f"{name}/{i}",), (data[i * PIECE : (i + 1) * PIECE],))
         for name in before.pieces.keys() - after.pieces.keys():
             for i in range(before.pieces[name]):
-                self.pieces.removeKey((name, i))
-        self.head.update((written_kept(after),))
+                self.parts.removeKey((f"{name}/{i}",))
+        self.parts.updateValue((_HEAD,), (written_kept(after),))
         written = len(made.head) + sum(len(data) for data in made.parts.values())
         size = {"open": held_cells(memory), "parts": len(after.small) + len(after.pieces), "written": written}
         if self.job.raw:

@@ -33,8 +33,9 @@ def state(spark: Any, checkpoint: Path) -> dict[int, bytes]:
     reader = spark.newSession()
     for name, value in QUERY_SETTINGS.items():
         reader.conf.set(name, value)
-    frame = reader.read.format("statestore").option("stateVarName", "head").load(str(checkpoint))
-    return {row.key[0]: bytes(row.value.head) for row in frame.collect()}
+    frame = reader.read.format("statestore").option("stateVarName", "parts").load(str(checkpoint))
+    held = frame.where("user_map_key.part = 'head'").collect()
+    return {row.key[0]: bytes(row.user_map_value.data) for row in held}
 
 
 def test_an_executor_and_a_worker_that_die_change_nothing(spark, tmp_path, monkeypatch):
