@@ -1,6 +1,7 @@
-"""Parts of memories that this process has decoded: kept by their content's name, the least recently used leaves.
+"""Parts of memories that this process has decoded, kept by their content's name while a memory has them.
 
-A name is the hash of the bytes, so what is found here is right whichever attempt, restore or pipeline asks for it.
+A name is the hash of the bytes, so what is found here is right whichever attempt, restore or pipeline asks for it. Where
+there is no room for all, the least recently used leaves.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 DEFAULT_MB = 1024
@@ -21,6 +22,7 @@ class Cache:
         self.limit = limit
         self.held = 0
         self._values: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._names: dict[Hashable, frozenset[str]] = {}
         self._lock = threading.Lock()
 
     def get(self, name: str, make: Callable[[], tuple[Any, int]]) -> Any:
@@ -44,10 +46,20 @@ class Cache:
                 _, (_, gone) = self._values.popitem(last=False)
                 self.held -= gone
 
+    def only(self, owner: Hashable, before: Iterable[str], after: Iterable[str]) -> None:
+        """Let go of what a memory had before and has no more: before its last batch, or when it was here last."""
+        with self._lock:
+            kept = frozenset(after)
+            for name in {*before, *self._names.get(owner, ())} - kept:
+                _, gone = self._values.pop(name, (None, 0))
+                self.held -= gone
+            self._names[owner] = kept
+
     def clear(self) -> None:
         """Forget everything, as a new process would."""
         with self._lock:
             self._values.clear()
+            self._names.clear()
             self.held = 0
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
+from penstock.engine.cache import CACHE
 from penstock.engine.memory import part_names, restored, saved
 from penstock.engine.step import Memory, held_cells, open_records, open_windows, start
 from penstock.engine.windows import Clock
@@ -43,7 +44,7 @@ class Shard(StatefulProcessor):
         tick = tick_of(shard, packets, clock.batch, clock.before)
         memory, before = self._memory()
         stepped = arrivals_step(self.job, memory, packets, Clock(clock.watermark, tick["now"]))
-        size = self._keep(stepped.memory, before)
+        size = self._keep(shard, stepped.memory, before)
         for word in words_of(self.job, shard, clock.batch, packets, [stepped]):
             yield _WORD(*word)
         yield _WORD(shard, STATE, json.dumps(size), b"")
@@ -66,11 +67,13 @@ class Shard(StatefulProcessor):
         pieces = [self.parts.getValue((f"{name}/{i}",)) for i in range(kept.pieces.get(name, 0))]
         return b"".join(bytes(piece[0]) for piece in pieces if piece is not None)
 
-    def _keep(self, memory: Memory, before: Kept) -> dict[str, int]:
+    def _keep(self, shard: int, memory: Memory, before: Kept) -> dict[str, int]:
         """Write what is new, and let go of what is not held any more."""
         compiled = self.job.compiled()
         made = saved(compiled, memory, {*before.small, *before.pieces})
-        after = kept_after(before, made, part_names(made.head))
+        names = part_names(made.head)
+        after = kept_after(before, made, names)
+        CACHE.only((self.job.lineage, shard), [*before.small, *before.pieces], names)
         for name in after.pieces.keys() - before.pieces.keys():
             data = made.parts.get(name) or before.small[name]
             for i in range(after.pieces[name]):

@@ -40,7 +40,7 @@ def drained(folder: Path) -> Any:
 
 
 def test_rows_6_and_26_nothing_and_nonsense(spark, tmp_path):
-    """An empty source, then an empty file, then null keys, an event of 2238 and one without a time."""
+    """An empty source, then an empty file, then null keys, events of 2238, 1970 and the year 0, one without a time."""
     (tmp_path / "in").mkdir()
     assert drained(tmp_path).totals.read == 0
     (tmp_path / "in" / "0.json").write_text("")
@@ -51,16 +51,18 @@ def test_rows_6_and_26_nothing_and_nonsense(spark, tmp_path):
         {"team": "red", "points": 8, "at": None},
         {"team": None, "points": 16, "at": "2026-01-01T00:00:12Z"},
         {"team": "", "points": 32, "at": "2026-01-01T00:00:13Z"},
+        {"team": "epoch", "points": 64, "at": "1970-01-01T00:00:00Z"},
+        {"team": "red", "points": 128, "at": "0000-01-01T00:00:00Z"},
     ]
     (tmp_path / "in" / "1.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     last = drained(tmp_path)
-    assert (last.totals.read, last.totals.quarantined, last.totals.late) == (6, 2, 0)
+    assert (last.totals.read, last.totals.quarantined, last.totals.late) == (8, 3, 0)
     connection = sqlite3.connect(tmp_path / "a.db")
     found = dict(connection.execute("SELECT team, points FROM totals"))
     reasons = [reason for (reason,) in connection.execute('SELECT reason FROM bad ORDER BY "offset"')]
     connection.close()
-    assert found == {None: 17, "red": 2, "": 32}
-    assert len(reasons) == 2
+    assert found == {None: 17, "red": 2, "": 32, "epoch": 64}
+    assert len(reasons) == 3
     assert last.watermark < 1_800_000_000_000_000, "an event of 2238 moves no watermark"
 
 

@@ -177,3 +177,18 @@ def test_the_cache_lets_go_of_what_was_used_least():
     assert cache.get("c", lambda: ("made", 4)) == "made"
     cache.put("huge", "huge", 11)
     assert cache.get("huge", lambda: ("made", 1)) == "made"
+
+
+def test_the_cache_lets_go_of_what_a_memory_has_no_more():
+    cache = Cache(100)
+    for name in ("a", "b", "c", "other"):
+        cache.put(name, name, 10)
+    cache.only("shard 0", before=[], after=["a", "b"])
+    assert cache.held == 40
+    # What another worker has added meanwhile, and what this one had when it last saw the shard.
+    cache.only("shard 0", before=["b", "c"], after=["b"])
+    assert cache.held == 20
+    assert cache.get("b", lambda: pytest.fail("it is here")) == "b"
+    assert cache.get("other", lambda: pytest.fail("it is another's")) == "other"
+    cache.only("shard 0", before=["b", "never here"], after=[])
+    assert cache.held == 10
