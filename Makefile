@@ -14,10 +14,10 @@ INSTALLED := .venv/installed
 # Laws are the long tests: the workers share them out. More than four gain nothing.
 WORKERS := -n auto --maxprocesses 4 --dist worksteal
 
-# Tests that start a JVM: two at a time, a file to a worker, so that few are started.
-ON_SPARK := tests/spark tests/faults tests/cli tests/docs
+# Tests that start a JVM or a server: two at a time, a file to a worker, so that few are started.
+ON_SPARK := tests/spark tests/faults tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres
 
-.PHONY: help install java demo test lint format types contracts conformance laws faults soak bench bench-engine docs clean
+.PHONY: help install java demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ java: ## see that Java 17 or newer is there, or install it where this user may
 
 demo: $(INSTALLED) java ## a minute of game scores: early, on-time and late answers in SQLite, and what is being seen
 	@$(BIN)/penstock demo
+
+demo-kafka: $(INSTALLED) java ## the same from Kafka to PostgreSQL, both real and started here: lag, panes, the table
+	@$(BIN)/python -m examples.demo_kafka
 
 test: lint java ## lint, types, contracts, then every test, those on Spark last
 	@$(BIN)/python -m pytest $(WORKERS) $(addprefix --ignore=,$(ON_SPARK))
@@ -68,6 +71,7 @@ laws: $(INSTALLED) ## nightly: the laws, each on EXAMPLES=10000 random pipelines
 
 faults: $(INSTALLED) java ## KILLS=200 kills of a pipeline that writes to every sink; goes on where it was interrupted
 	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults.json
+	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults-servers.json --servers
 
 soak: $(INSTALLED) java ## MINUTES=30 at a steady rate: memory, state, open files and batch time must not grow
 	@$(BIN)/python -m bench.soak --minutes $(MINUTES) --json bench/results/soak.json
@@ -76,6 +80,9 @@ bench: $(INSTALLED) java ## beside Spark's own aggregate: throughput, open windo
 	@$(BIN)/python -m bench.spark --json bench/results/spark.json
 	@$(BIN)/python -m bench.open_windows --json bench/results/open_windows.json
 	@$(BIN)/python -m bench.latency --json bench/results/latency.json
+
+bench-kafka: $(INSTALLED) java ## beside Spark's Kafka connector, from a broker that is started here
+	@$(BIN)/python -m bench.kafka --json bench/results/kafka.json
 
 bench-engine: $(INSTALLED) ## how fast the columnar engine is alone; figures also in bench/results/engine.json
 	@$(BIN)/python bench/engine.py --json bench/results/engine.json

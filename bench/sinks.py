@@ -2,7 +2,7 @@
 
 Use:
 
-    python bench/sinks.py [--rows N] [--json FILE]
+    python bench/sinks.py [--rows N] [--only NAME] [--json FILE]
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from penstock.sinks.duckdb import duckdb
 from penstock.sinks.files import files, read_files
 from penstock.sinks.fingerprint import fingerprint, shown
 from penstock.sinks.memory import memory
+from penstock.sinks.postgres import postgres
 from penstock.sinks.sink import Batch, Target
 from penstock.sinks.sqlite import sqlite
 from penstock.sinks.writing.net import net
+from penstock.testing.database import database
 
 STAMP = pa.timestamp("us", tz="UTC")
 SCHEMA = pa.schema([("team", pa.string()), ("window_start", STAMP), ("window_end", STAMP), ("points", pa.int64()),
@@ -90,10 +92,11 @@ def main() -> None:
     """Measure, print a table, and write JSON if asked to."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--rows", type=int, default=100_000)
+    asked.add_argument("--only", default="", help="the sinks whose name begins so")
     asked.add_argument("--json", type=Path)
     options = asked.parse_args()
     rows = options.rows
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, database() as server:
         at = Path(folder)
         jobs = {
             "sqlite": sqlite(at / "a.db", table="t"),
@@ -103,9 +106,12 @@ def main() -> None:
             "files, parquet": files(at / "parquet"),
             "files, json": files(at / "json", format="json"),
             "memory": memory("bench"),
+            "postgres": postgres(server.url, table="t"),
+            "postgres, history": postgres(server.url, table="other.t", history=True),
         }
-        found = [measured(name, sink, rows) for name, sink in jobs.items()]
-        read = {name: reading(at / name) for name in ("parquet", "json")}
+        server.ask("CREATE SCHEMA other")
+        found = [measured(name, sink, rows) for name, sink in jobs.items() if name.startswith(options.only)]
+        read = {name: reading(at / name) for name in ("parquet", "json") if (at / name).exists()}
     table = panes(rows)
     alone = {
         "fingerprint": rows / seconds(lambda: shown(fingerprint(table))),
@@ -114,10 +120,10 @@ def main() -> None:
     }
     python = f"Python {platform.python_version()}, {os.cpu_count()} cores"
     print(f"{rows:,} panes in parts of {PART:,}, best of {RUNS}; {python}")
-    print(f"{'sink':<16} {'new':>14} {'the same again':>16} {'withdrawn':>14} {'empty batch':>12}")
+    print(f"{'sink':<18} {'new':>14} {'the same again':>16} {'withdrawn':>14} {'empty batch':>12}")
     for one in found:
         rates = [f"{rows / one[name] / 1000:,.0f} k/s" for name in ("new_s", "again_s", "withdrawn_s")]
-        print(f"{one['sink']:<16} {rates[0]:>14} {rates[1]:>16} {rates[2]:>14} {one['empty_ms']:>9.1f} ms")
+        print(f"{one['sink']:<18} {rates[0]:>14} {rates[1]:>16} {rates[2]:>14} {one['empty_ms']:>9.1f} ms")
     for name, rate in alone.items():
         print(f"{name:<24} {rate / 1000:,.0f} k rows/s")
     if options.json:

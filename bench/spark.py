@@ -176,6 +176,11 @@ def run_ours(spark: Any, job: Job, files: Path, scratch: Path, who: str) -> Run:
         stream = ps.stream(spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).parquet(str(files)))
     pipeline = ps.pipeline("bench", job.ours(stream).write(Nowhere()), shards=job.partitions,
                            batch_rows=2 * job.data.rows)  # fmt: skip
+    return measured_ours(spark, pipeline, scratch, who)
+
+
+def measured_ours(spark: Any, pipeline: ps.Pipeline, scratch: Path, who: str) -> Run:
+    """A pipeline until it has read all there is."""
     run, begun = Run(who), time.monotonic()
     seen: list[Progress] = []
     pipeline.run(checkpoint=str(scratch / "checkpoint"), batch_every="0", until="caught_up", spark=spark,
@@ -189,24 +194,29 @@ def run_ours(spark: Any, job: Job, files: Path, scratch: Path, who: str) -> Run:
 def run_theirs(spark: Any, job: Job, files: Path, scratch: Path, who: str) -> Run:
     """Spark's own aggregate over the files, with one of its stores."""
     store = ROCKS if who == "spark, RocksDB" else HDFS
+    schema = spark.read.parquet(str(files)).schema
+    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).parquet(str(files))
+    return measured_theirs(spark, job.theirs(df), scratch, store, job.partitions)
+
+
+def measured_theirs(spark: Any, grouped: Any, scratch: Path, store: str, partitions: int) -> Run:
+    """An aggregate of Spark's until it has read all there is, with what helps it."""
     settings = {
         "spark.sql.streaming.stateStore.providerClass": store,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        "spark.sql.shuffle.partitions": str(job.partitions),
+        "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.adaptive.enabled": "false",
         **LOCAL_FILES,
     }
     for name, value in settings.items():
         spark.conf.set(name, value)
-    schema = spark.read.parquet(str(files)).schema
-    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).parquet(str(files))
     begun = time.monotonic()
     query = (
-        job.theirs(df).writeStream.format("noop").outputMode("append").trigger(availableNow=True)
+        grouped.writeStream.format("noop").outputMode("append").trigger(availableNow=True)
         .option("checkpointLocation", str(scratch / "checkpoint")).start()
     )  # fmt: skip
     query.awaitTermination()
-    run = Run(who, whole=time.monotonic() - begun)
+    run = Run(store, whole=time.monotonic() - begun)
     run.batches = [(int(one["numInputRows"]), one["durationMs"]["triggerExecution"] / 1000)
                    for one in query.recentProgress if one["numInputRows"]]  # fmt: skip
     return run

@@ -56,6 +56,7 @@ from penstock.pane import Late as Late, Pane as Pane, Quarantined as Quarantined
 from penstock.pipeline import Pipeline as Pipeline, pipeline as pipeline
 from penstock.plan import Plan as Plan
 from penstock.progress import Progress as Progress
+from penstock.secret import Secret as Secret, secret as secret
 from penstock.sinks.console import console as console
 from penstock.sinks.duckdb import duckdb as duckdb
 from penstock.sinks.errors import (
@@ -66,15 +67,20 @@ from penstock.sinks.errors import (
     OutOfStep as OutOfStep,
     ReplayDiverged as ReplayDiverged,
     SinkBusy as SinkBusy,
+    SinkDown as SinkDown,
     SinkError as SinkError,
     TornBatch as TornBatch,
 )
 from penstock.sinks.files import files as files, published as published, read_files as read_files
 from penstock.sinks.function import foreach_batch as foreach_batch
+from penstock.sinks.kafka import to_kafka as to_kafka
 from penstock.sinks.memory import memory as memory
+from penstock.sinks.postgres import postgres as postgres
 from penstock.sinks.sink import Batch as Batch
 from penstock.sinks.sqlite import sqlite as sqlite
 from penstock.sources.directory import directory as directory
+from penstock.sources.kafka import kafka as kafka
+from penstock.sources.kafka_log.errors import DataLost as DataLost, SourceError as SourceError
 from penstock.sources.scores import Faults as Faults, game_scores as game_scores
 from penstock.stream import Panes as Panes, Stream as Stream, Windowed as Windowed, events as events
 from penstock.trigger import (

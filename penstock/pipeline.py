@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from penstock.check import check
-from penstock.duration import Duration
+from penstock.duration import Duration, positive
 from penstock.errors import PlanError, did_you_mean
 from penstock.explain import explain
 from penstock.plan import Plan
@@ -15,9 +15,10 @@ from penstock.plan import Plan
 if TYPE_CHECKING:
     from penstock.spark.handle import Ended, Handle
 
-Kind = Literal["panes", "late", "quarantine"]
+Kind = Literal["panes", "late", "quarantine", "archive"]
 Delivery = Literal["exactly_once", "at_least_once", "at_most_once"]
 LATE_NAMES = ("late_event_time", "late_watermark", "late_by", "late_partition", "late_offset", "late_windows")
+ARCHIVE_NAMES = ("archive_source", "archive_partition", "archive_offset", "archive_batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Rows beside the panes: those that were late, or those that could not be used."""
+    """Rows beside the panes: those that were late, those that could not be used, or all as they were read."""
 
     plan: Plan
     kind: Kind
@@ -51,6 +52,7 @@ class Pipeline:
     shards: int | None = None
     batch_rows: int | None = None
     staging: str | None = field(default=None, kw_only=True)
+    batch_target: int = field(default=10_000_000, kw_only=True)
 
     @property
     def plan(self) -> Plan:
@@ -85,9 +87,12 @@ class Pipeline:
 
 def pipeline(
     name: str, *outputs: Output, delivery: Delivery = "exactly_once", shards: int | None = None,
-    batch_rows: int | None = None, staging: str | None = None,
+    batch_rows: int | None = None, batch_target: Duration = "10 seconds", staging: str | None = None,
 ) -> Pipeline:  # fmt: skip
-    """Outputs under one name and one checkpoint; refused here if they cannot be right."""
+    """Outputs under one name and one checkpoint; refused here if they cannot be right.
+
+    A batch takes so much that it lasts about `batch_target`, and never more than `batch_rows` of a source.
+    """
     _check_name(name)
     if not outputs or not all(isinstance(output, Output) for output in outputs):
         wrong = next((output for output in outputs if not isinstance(output, Output)), None)
@@ -112,7 +117,8 @@ def pipeline(
         if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
             raise PlanError(f"{what} is {number!r}", f"{what} is a whole number above zero", f"write {what}=4")
     _check_places(name, outputs)
-    return Pipeline(name, outputs, delivery, shards, batch_rows, staging=staging)
+    return Pipeline(name, outputs, delivery, shards, batch_rows, staging=staging,
+                    batch_target=positive(batch_target, "batch_target"))  # fmt: skip
 
 
 def _runner() -> Any:
@@ -144,10 +150,36 @@ def _output(plan: Plan, kind: Kind, sink: Any) -> Output:
                 "the columns that say why a row is late have that name too",
                 f"rename it before the window: .select(..., {taken[0]}_given={taken[0]!r})",
             )
+    if kind == "archive":
+        _check_archive(plan, sink)
     from penstock.targets import target_of
 
     sink.refuse(target_of(plan, kind, "unnamed"))
     return Output(plan, kind, sink)
+
+
+def _check_archive(plan: Plan, sink: Any) -> None:
+    """Refuse an archive that the tasks that read cannot write, or of rows that do not go into one table."""
+    if not callable(getattr(sink, "stage", None)) or getattr(sink, "stages_all", False):
+        raise PlanError(
+            f"an archive cannot be written to {sink.describe()}",
+            "the tasks that read the source write it, file by file; no raw row passes through the driver",
+            'write totals.archive.write(ps.files("events/"))',
+        )
+    schemas = {one.source.schema: one.source.name for one in plan.inputs}
+    if len(schemas) > 1:
+        raise PlanError(
+            f"the sources {' and '.join(schemas.values())} have different columns, and one archive",
+            "the files of an archive are one table",
+            "archive each source by a pipeline of its own",
+        )
+    taken = [name for name in ARCHIVE_NAMES if name in plan.inputs[0].source.schema.names]
+    if taken:
+        raise PlanError(
+            f"the source has a column {taken[0]!r} of its own",
+            "the columns that say where an archived row was read have that name too",
+            "rename it in the source",
+        )
 
 
 def _check_name(name: Any) -> None:

@@ -13,7 +13,10 @@ from penstock.instant import MAX_TIME, MIN_TIME
 class Progress:
     """One batch, and all batches so far.
 
-    `seconds` is what the batch took, `elapsed` the time since the one before it ended, waiting included.
+    `seconds` is what the batch took, `elapsed` the time since the one before it ended, waiting included; `shares` says
+    where that time went: read, step, sinks, waiting. `lag` counts what the logs had beyond this batch, where a log can
+    tell. `waiting` says what the batch waits for, while it does. `notes` are what the logs
+    have to say of themselves: a partition that an open transaction holds back, cores that have nothing to read.
     """
 
     batch: int
@@ -30,6 +33,9 @@ class Progress:
     open_windows: int
     laggard: str | None
     shares: dict[str, float]
+    lag: int | None = None
+    waiting: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def rate(self) -> float:

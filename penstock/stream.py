@@ -210,6 +210,11 @@ class Panes:
         """The rows that could not be used, each as it came, with the reason."""
         return Branch(self.plan, "quarantine")
 
+    @property
+    def archive(self) -> Branch:
+        """Every row as the source gave it, before any step, with its partition, its offset and its batch."""
+        return Branch(self.plan, "archive")
+
     def __str__(self) -> str:
         return self.explain()
 

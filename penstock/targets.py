@@ -24,11 +24,16 @@ def quarantine_schema() -> pa.Schema:
 
 
 def output_schema(plan: Plan, kind: str) -> pa.Schema:
-    """The columns of panes, of late rows, or of the quarantine."""
+    """The columns of panes, of late rows, of the quarantine, or of the archive."""
     import pyarrow as pa
 
     if kind == "quarantine":
         return quarantine_schema()
+    if kind == "archive":
+        return pa.schema([
+            *arrow_schema(plan.inputs[0].source.schema), ("archive_source", pa.string()),
+            ("archive_partition", pa.string()), ("archive_offset", pa.int64()), ("archive_batch", pa.int64()),
+        ])  # fmt: skip
     instant = pa.timestamp("us", tz="UTC")
     if kind == "late":
         missed = pa.list_(pa.struct([("start", instant), ("end", instant)]))
@@ -45,7 +50,7 @@ def output_schema(plan: Plan, kind: str) -> pa.Schema:
 
 
 def target_of(plan: Plan, kind: str, sink: str) -> Target:
-    """What the sink of that id is told of the plan's panes, late rows or quarantine."""
+    """What the sink of that id is told of the plan's panes, late rows, quarantine or archive."""
     from penstock.sinks.sink import Target
 
     return Target(

@@ -18,7 +18,8 @@ KEPT = 200
 class Clocks:
     """What is known when a batch begins: the clock, and what all batches before it counted.
 
-    `partitions` are for people: source, partition, newest event, watermark, idle or not, silent for how long.
+    `partitions` are for people: source, partition, newest event, watermark, idle or not, silent for how long. So is
+    `lag`: source, partition, where the batch ended, and where the log did; and `notes`, what logs say of themselves.
     """
 
     batch: int = 0
@@ -32,6 +33,8 @@ class Clocks:
     open_windows: int = 0
     partitions: list[list[Any]] = field(default_factory=list)
     offsets: str = ""
+    lag: list[list[Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def watermark(self) -> int:
@@ -75,7 +78,8 @@ def latest_clock(store: Store, lineage: str) -> Clocks:
 def _plain(clocks: Clocks) -> dict[str, Any]:
     return {"batch": clocks.batch, "totals": asdict(clocks.totals), "bad": clocks.bad, "panes": clocks.panes,
             "finished": clocks.finished, "drained": clocks.drained, "given": clocks.given, "offsets": clocks.offsets,
-            "open_windows": clocks.open_windows, "partitions": clocks.partitions}  # fmt: skip
+            "open_windows": clocks.open_windows, "partitions": clocks.partitions, "lag": clocks.lag,
+            "notes": clocks.notes}  # fmt: skip
 
 
 def _read(store: Store, name: str, lineage: str) -> Clocks:
@@ -90,4 +94,4 @@ def _read(store: Store, name: str, lineage: str) -> Clocks:
         )
     return Clocks(held["batch"], decoded(held["state"]), Counts(**held["totals"]), held["bad"], held["panes"],
                   held["finished"], held["drained"], held["given"], held["open_windows"],
-                  held["partitions"], held["offsets"])  # fmt: skip
+                  held["partitions"], held["offsets"], held.get("lag", []), held.get("notes", []))  # fmt: skip

@@ -35,6 +35,16 @@ def offsets_digest(store: Store, batch: int) -> str:
     return checksum(store.read(f"offsets/{batch}") or b"")
 
 
+def positions(store: Store, batch: int) -> dict[str, Any]:
+    """Where a batch ended in each of our sources, as Spark wrote it down; nothing where it has not."""
+    for line in (store.read(f"offsets/{batch}") or b"").decode().splitlines():
+        held = json.loads(line) if line.startswith("{") else {}
+        if _OURS <= set(held):
+            sources: dict[str, Any] = held["sources"]
+            return sources
+    return {}
+
+
 def refuse_changed_offsets(store: Store, batch: int, digest: str) -> None:
     """Refuse a checkpoint in which the offsets of a batch that was finished are not those it ran with."""
     name = f"offsets/{batch}"

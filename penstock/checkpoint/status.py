@@ -29,6 +29,21 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
+class Lag:
+    """How far one partition of a log was read, and how far it went when the last batch was planned."""
+
+    source: str
+    partition: str
+    current: int
+    end: int
+
+    @property
+    def lag(self) -> int:
+        """What is left to read."""
+        return self.end - self.current
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """All that a checkpoint tells of its run; the batch is the last whose clock was written, None before the first."""
 
@@ -45,6 +60,8 @@ class Standing:
     open_windows: int
     partitions: tuple[Partition, ...]
     owner: Owner | None
+    lag: tuple[Lag, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def behind(self) -> int | None:
@@ -74,6 +91,7 @@ def standing(checkpoint: str | Store) -> Standing:
         store.root, identity.name, identity.lineage, identity.shards, clocks.batch - 1 if clocks.batch else None,
         clocks.state.now, clocks.watermark, clocks.totals, clocks.panes, clocks.finished, clocks.open_windows,
         tuple(Partition(*one) for one in clocks.partitions), last_owner(store),
+        tuple(Lag(*one) for one in clocks.lag), tuple(clocks.notes),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.reporting import Rate, farewell
+from penstock.cli.reporting import Rate, farewell, shares
 from penstock.cli.wording import clock, many, span
 from penstock.progress import Progress
 
@@ -46,7 +46,8 @@ class LivePanel:
 
     def progress(self, progress: Progress) -> None:
         """Take the new numbers; the screen is painted by a thread of its own."""
-        self.speed = self.rate.with_batch(progress)
+        if progress.waiting is None:
+            self.speed = self.rate.with_batch(progress)
         self.last = progress
 
     def stopping(self) -> None:
@@ -94,8 +95,13 @@ def numbers(progress: Progress, speed: float) -> Table:
     table.add_row("windows", f"{progress.open_windows:,} open", f"{many(progress.total_panes, 'pane')} shown")
     table.add_row("late", f"{totals.late:,}", "rows that came after their window was gone" if totals.late else "")
     table.add_row("quarantined", f"{totals.quarantined:,}", "rows that could not be used" if totals.quarantined else "")
-    sinks = progress.shares.get("sinks", 0.0)
-    table.add_row("batch", f"{progress.batch:,}", f"{span(progress.seconds * 1e6)}, {sinks:.0%} of it in sinks")
+    if progress.lag is not None:
+        table.add_row("lag", f"{progress.lag:,}", "rows in the log beyond this batch" if progress.lag else "")
+    table.add_row("batch", f"{progress.batch:,}", f"{span(progress.seconds * 1e6)}, {shares(progress)}")
+    for note in progress.notes:
+        table.add_row("note", "", Text(note, "yellow"))
+    if progress.waiting is not None:
+        table.add_row("waiting", Text(span(progress.elapsed * 1e6), "bold yellow"), Text(progress.waiting, "yellow"))
     return table
 
 

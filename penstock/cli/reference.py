@@ -36,7 +36,8 @@ def reference() -> str:
     commands = typer.main.get_command(app)
     parts = [INTRODUCTION]
     for name, command in commands.commands.items():  # type: ignore[attr-defined]
-        parts.append(_section(name, command))
+        inner = getattr(command, "commands", {})
+        parts += [_section(f"{name} {one}", held) for one, held in inner.items()] or [_section(name, command)]
     return "\n".join(parts)
 
 

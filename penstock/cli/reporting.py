@@ -25,7 +25,7 @@ class Reporter(Protocol):
         """Spark is being started."""
 
     def progress(self, progress: Progress) -> None:
-        """A batch is committed."""
+        """A batch is committed; or, told as the last one with `waiting`, the next one waits."""
 
     def stopping(self) -> None:
         """A stop was asked for, and the batch that runs comes to its end."""
@@ -59,6 +59,7 @@ class Lines:
     rate: Rate = field(default_factory=Rate)
     told_at: float = 0.0
     untold: str = ""
+    notes: tuple[str, ...] = ()
 
     def begin(self) -> None:
         """Say what is being started."""
@@ -66,6 +67,13 @@ class Lines:
 
     def progress(self, progress: Progress) -> None:
         """Say how it stands, unless that was said just now."""
+        if progress.waiting is not None:
+            self._say(f"{self.name}: waiting for {span(progress.elapsed * 1e6)}: {progress.waiting}")
+            return
+        for note in progress.notes:
+            if note.partition(":")[0] not in self.notes:
+                self._say(f"{self.name}: {note}")
+        self.notes = tuple(note.partition(":")[0] for note in progress.notes)
         self.untold = line(progress, self.rate.with_batch(progress))
         if time.monotonic() - self.told_at >= LINE_EVERY:
             self._tell()
@@ -100,9 +108,10 @@ class JsonLines:
         """Nothing has happened yet."""
 
     def progress(self, progress: Progress) -> None:
-        """One batch."""
+        """One batch, or that it waits."""
         more = {"watermark_at": stamp(progress.watermark), "now_at": stamp(progress.now)}
-        self._say({"type": "batch", "pipeline": self.name, **progress.plain(), **more})
+        kind = "batch" if progress.waiting is None else "waiting"
+        self._say({"type": kind, "pipeline": self.name, **progress.plain(), **more})
 
     def stopping(self) -> None:
         """Nothing to tell a machine."""
@@ -122,13 +131,19 @@ class JsonLines:
 def line(progress: Progress, rate: float) -> str:
     """How a run stands, in one line."""
     behind = "" if progress.behind is None else f", {span(progress.behind)} behind"
+    lag = "" if progress.lag is None else f"lag {progress.lag:,}; "
     laggard = "" if progress.laggard is None or not behind else f", slowest {progress.laggard}"
     return (
         f"batch {progress.batch}: {many(progress.totals.read, 'event')} in, {rate:,.0f}/s; "
         f"W {clock(progress.watermark)}{behind}{laggard}; {progress.open_windows:,} windows open; "
         f"{many(progress.total_panes, 'pane')}, {progress.totals.late:,} late, "
-        f"{progress.totals.quarantined:,} quarantined; {span(progress.seconds * 1e6)} a batch"
+        f"{progress.totals.quarantined:,} quarantined; {lag}{span(progress.seconds * 1e6)} a batch: {shares(progress)}"
     )
+
+
+def shares(progress: Progress) -> str:
+    """Where the time since the batch before went, in words."""
+    return ", ".join(f"{share:.0%} {what}" for what, share in progress.shares.items())
 
 
 def farewell(name: str, ended: Ended) -> str:

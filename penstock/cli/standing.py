@@ -37,6 +37,10 @@ def status(
     for label, value in _rows(found):
         typer.secho(f"{label:<13}", fg="cyan", nl=False)
         print(value)
+    if found.lag:
+        print()
+        for line in lag_table(found):
+            print(line)
 
 
 def _standing(checkpoint: str) -> Standing:
@@ -67,7 +71,19 @@ def _rows(found: Standing) -> list[tuple[str, str]]:
         ("late", many(totals.late, "row")),
         ("quarantined", many(totals.quarantined, "row")),
     ]
-    return rows + [(f"{one.source}/{one.partition}", _partition(one)) for one in found.partitions]
+    rows += [(f"{one.source}/{one.partition}", _partition(one)) for one in found.partitions]
+    return rows + [("note", note) for note in found.notes]
+
+
+def lag_table(found: Standing) -> list[str]:
+    """The lag of each partition, in the columns of Kafka's own tool for consumer groups."""
+    head = ("SOURCE", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG")
+    cells = [head]
+    for one in found.lag:
+        topic, _, partition = one.partition.rpartition("/")
+        cells.append((one.source, topic or "-", partition, str(one.current), str(one.end), str(one.lag)))
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
 
 def _runner(found: Standing) -> str:

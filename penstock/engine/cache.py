@@ -1,7 +1,7 @@
 """Parts of memories that this process has decoded, kept by their content's name while a memory has them.
 
-A name is the hash of the bytes, so what is found here is right whichever attempt, restore or pipeline asks for it. Where
-there is no room for all, the least recently used leaves.
+A name is the hash of the bytes, so what is found here is right whichever attempt, restore or pipeline asks for it.
+Where there is no room for all, the least recently used leaves.
 """
 
 from __future__ import annotations

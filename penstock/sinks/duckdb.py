@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PlanError
-from penstock.sinks.claim import Claim, committed
-from penstock.sinks.errors import busy, columns_differ, without_package
-from penstock.sinks.sink import Batch, Ledger, Target
-from penstock.sinks.sql import (
-    LEDGER,
-    RETIRED,
-    Tables,
-    claim_table,
-    keep,
-    ledger_of,
-    quoted,
-    still_ours,
-    tables_of,
-)
+from penstock.sinks.claim import Claim
+from penstock.sinks.errors import busy, without_package
+from penstock.sinks.sink import Target
+from penstock.sinks.sql import Tables, tables_of
+from penstock.sinks.sql_writer import Columns, SqlWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,50 +64,13 @@ class Duckdb:
         return DuckdbWriter(self, target)
 
 
-class DuckdbWriter:
+class DuckdbWriter(SqlWriter):
     """A DuckDB file, open only while a batch is written: while it is, no other process can read it."""
 
     def __init__(self, sink: Duckdb, target: Target) -> None:
-        self.sink, self.target = sink, target
-        self.tables = sink.tables(target)
-        self.claim: Claim | None = None
+        super().__init__(sink, target, sink.table.casefold())
+        self.path = sink.path
         self.connection: Any = None
-
-    def begin(self, lineage: str, epoch: int) -> Ledger | None:
-        """Take the table for this epoch, then tell what was committed last."""
-        claim = Claim(self.sink.place, self.target.sink, lineage, epoch, self.sink.takeover)
-        self._open()
-        self.connection.execute("BEGIN TRANSACTION")
-        try:
-            orphans = self._make_tables() if self.claim is None else False
-            taken = claim_table(self.connection, claim, self.sink.table, orphans)
-            self.connection.execute("COMMIT")
-        finally:
-            self.close()
-        self.claim = claim
-        return committed(taken)
-
-    def mark(self, batch: Batch) -> None:
-        """Write the ledger alone."""
-        self._begin_batch()
-        self.commit(batch)
-
-    def write(self, batch: Batch, parts: Iterable[pa.Table]) -> None:
-        """Apply the parts one after the other, inside the transaction."""
-        from penstock.sinks.writing.duckdb_rows import append, upsert
-
-        self._begin_batch()
-        for part in parts:
-            if self.tables.every is not None:
-                append(self.connection, self.tables.every, part)
-            if self.tables.current is not None:
-                upsert(self.connection, self.tables.current, part, self.target.keys)
-
-    def commit(self, batch: Batch) -> None:
-        """The ledger row, then everything at once; the file is let go for readers."""
-        keep(self.connection, ledger_of(batch, self.target), self.sink.table)
-        self.connection.execute("COMMIT")
-        self.close()
 
     def close(self) -> None:
         """Let the file go; DuckDB rolls back what is open."""
@@ -125,39 +78,44 @@ class DuckdbWriter:
             self.connection.close()
             self.connection = None
 
-    def _open(self) -> None:
+    def _begin(self, claim: Claim | None = None) -> None:
         import duckdb as package
 
-        if self.connection is not None:
-            return
-        try:
-            self.connection = package.connect(self.sink.path)
-        except package.IOException as error:
-            if "lock" in str(error):
-                raise busy(self.sink.place, error) from error
-            raise
+        if self.connection is None:
+            try:
+                self.connection = package.connect(self.path)
+            except package.IOException as error:
+                if "lock" in str(error):
+                    raise busy(self.place, error) from error
+                raise
+        self._execute("BEGIN TRANSACTION")
 
-    def _begin_batch(self) -> None:
-        assert self.claim is not None
-        self._open()
-        self.connection.execute("BEGIN TRANSACTION")
-        still_ours(self.connection, self.claim, self.sink.table)
+    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> Any:
+        return self.connection.execute(statement, values)
 
-    def _make_tables(self) -> bool:
-        """Make what is missing and compare what is there; whether a table holds rows."""
-        from penstock.sinks.writing.duckdb_rows import declared, found_columns, spelled
+    def _commit(self) -> None:
+        self._execute("COMMIT")
+        self.close()
 
-        for ledger in (LEDGER, RETIRED):
-            self.connection.execute(ledger)
-        held = False
-        for name in self.tables.names:
-            fields = [one for one in self.target.schema if name != self.tables.current or one.name != "op"]
-            wanted = [(field.name, spelled(self.connection, declared(field.type))) for field in fields]
-            found = found_columns(self.connection, name)
-            if found and found != wanted:
-                raise columns_differ(f"the table {name!r} in {self.sink.path}", found, wanted)
-            if not found:
-                columns = ", ".join(f"{quoted(column)} {kind}" for column, kind in wanted)
-                self.connection.execute(f"CREATE TABLE {quoted(name)} ({columns})")
-            held = held or self.connection.execute(f"SELECT 1 FROM {quoted(name)} LIMIT 1").fetchone() is not None
-        return held
+    def _abandon(self) -> None:
+        self.close()
+
+    def _declared(self, kind: pa.DataType) -> str:
+        from penstock.sinks.writing.duckdb_rows import declared, spelled
+
+        return spelled(self.connection, declared(kind))
+
+    def _found(self, table: str) -> Columns:
+        from penstock.sinks.writing.duckdb_rows import found_columns
+
+        return found_columns(self.connection, table)
+
+    def _append(self, table: str, rows: pa.Table) -> None:
+        from penstock.sinks.writing.duckdb_rows import append
+
+        append(self.connection, table, rows)
+
+    def _upsert(self, table: str, panes: pa.Table) -> None:
+        from penstock.sinks.writing.duckdb_rows import upsert
+
+        upsert(self.connection, table, panes, self.target.keys)

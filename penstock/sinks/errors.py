@@ -39,7 +39,11 @@ class TornBatch(SinkError):
     """The rows handed over, or found, are not as many as the batch holds."""
 
 
-class SinkBusy(SinkError):
+class SinkDown(SinkError):
+    """The sink does not answer, or asks to try again: nothing is wrong with the batch, and it waits."""
+
+
+class SinkBusy(SinkDown):
     """Another process holds the sink."""
 
 
@@ -156,6 +160,15 @@ def busy(place: str, error: Exception) -> SinkBusy:
         f"{place} is locked by another process: {error}",
         "it takes one writer at a time",
         "stop the other writer, or wait until it has finished",
+    )
+
+
+def down(place: str, error: Exception | str) -> SinkDown:
+    """A server that cannot be reached, or has gone away in the middle."""
+    return SinkDown(
+        f"{place} does not answer: {str(error).strip() or type(error).__name__}",
+        "the batch is whole and waits; its ledger is read before anything is written again",
+        "start the server again, or mend the way to it: the run goes on by itself",
     )
 
 

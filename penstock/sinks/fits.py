@@ -1,8 +1,8 @@
 """Which output fits which sink: one table of form, kind of stream and mode, and what becomes of each.
 
-Three forms of sink. *upsert* keeps one row per key and window (`ps.sqlite`, `ps.duckdb`), *history* keeps that and
-every pane (the same with `history=True`), *append* takes every row (`ps.files`, `ps.memory`, `ps.console`,
-`ps.foreach_batch`).
+Three forms of sink. *upsert* keeps one row per key and window (`ps.sqlite`, `ps.duckdb`, `ps.postgres`), *history*
+keeps that and every pane (the same with `history=True`), *append* takes every row (`ps.files`, `ps.memory`,
+`ps.console`, `ps.foreach_batch`).
 
 | form | panes, accumulating | panes, retracting | panes, discarding | late, quarantine |
 |---|---|---|---|---|
@@ -42,7 +42,7 @@ FITS: dict[tuple[str, str, str], str] = {
 
 def fit(form: str, target: Target, sink: str) -> str:
     """What becomes of an output in a sink of that form; raises PlanError where it does not fit."""
-    what = FITS[form, target.kind, target.mode]
+    what = APPENDED if target.kind == "archive" else FITS[form, target.kind, target.mode]
     if what != REFUSED:
         return what
     if target.kind == "panes":

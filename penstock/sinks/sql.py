@@ -1,23 +1,23 @@
-"""What do SQLite and DuckDB have in common: which tables an output makes, and the ledger beside them."""
+"""What do the SQL sinks have in common: which tables an output makes, and the ledger beside them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.errors import PlanError
 from penstock.sinks.claim import Claim, Held, claimed
-from penstock.sinks.errors import foreign, moved
+from penstock.sinks.errors import fenced, foreign, moved
 from penstock.sinks.fits import EVERY, NET, NET_AND_EVERY, check_columns, fit
 from penstock.sinks.sink import Batch, Ledger, Target
 
 LEDGER = (
-    "CREATE TABLE IF NOT EXISTS penstock_ledger (sink TEXT PRIMARY KEY, lineage TEXT NOT NULL, batch BIGINT NOT NULL, "
+    'CREATE TABLE penstock_ledger (sink TEXT PRIMARY KEY, lineage TEXT NOT NULL, batch BIGINT NOT NULL, '
     'epoch BIGINT NOT NULL, "rows" BIGINT NOT NULL, fingerprint TEXT NOT NULL, table_name TEXT NOT NULL)'
-)
+)  # fmt: skip
 RETIRED = (
-    "CREATE TABLE IF NOT EXISTS penstock_retired (table_name TEXT NOT NULL, lineage TEXT NOT NULL, "
-    "PRIMARY KEY (table_name, lineage))"
+    "CREATE TABLE penstock_retired (table_name TEXT NOT NULL, lineage TEXT NOT NULL, PRIMARY KEY (table_name, lineage))"
 )
 _FOUND = (
     'SELECT sink, lineage, batch, epoch, "rows", fingerprint, table_name FROM penstock_ledger '
@@ -28,6 +28,9 @@ _KEEP = (
     'lineage = excluded.lineage, batch = excluded.batch, epoch = excluded.epoch, "rows" = excluded."rows", '
     "fingerprint = excluded.fingerprint, table_name = excluded.table_name"
 )
+_FORGET = "DELETE FROM penstock_ledger WHERE sink = ?"
+_GONE = "SELECT lineage FROM penstock_retired WHERE table_name = ?"
+_RETIRE = "INSERT INTO penstock_retired VALUES (?, ?) ON CONFLICT DO NOTHING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,58 +67,65 @@ def list_of(names: Any) -> str:
     return ", ".join(quoted(name) for name in names)
 
 
-def claim_table(connection: Any, claim: Claim, table: str, orphans: bool) -> Ledger:
-    """Take the table for a lineage and an epoch, inside a transaction, or raise who has it."""
-    name = table.casefold()
-    owners = _owners(connection, claim.sink, name)
-    mine = next((owner for owner, place in owners if (owner.sink, place) == (claim.sink, name)), None)
-    for owner, place in owners:
-        if not claim.takeover and (owner.sink, place) != (claim.sink, name):
-            raise (
-                moved(claim.place, claim.sink, place)
-                if owner.sink == claim.sink
-                else foreign(claim.place, owner, claim.sink, claim.lineage)
-            )
-    retired = connection.execute("SELECT lineage FROM penstock_retired WHERE table_name = ?", (name,)).fetchall()
-    taken = claimed(claim, Held(mine, [lineage for (lineage,) in retired], orphans and mine is None))
-    if owners != [(taken, name)]:
-        for owner, place in owners:
-            _retire(connection, claim, owner, place)
-        keep(connection, taken, table)
-    return taken
-
-
-def still_ours(connection: Any, claim: Claim, table: str) -> None:
-    """Raise, inside the transaction that writes, if somebody has taken the table since it was claimed."""
-    name = table.casefold()
-    for owner, place in _owners(connection, claim.sink, name):
-        if place == name:
-            claimed(replace(claim, takeover=False), Held(owner))
-
-
-def _retire(connection: Any, claim: Claim, owner: Ledger, place: str) -> None:
-    """An owner that is taken over never comes back."""
-    if owner.lineage != claim.lineage:
-        remember = "INSERT INTO penstock_retired VALUES (?, ?) ON CONFLICT DO NOTHING"
-        connection.execute(remember, (place, owner.lineage))
-    if owner.sink != claim.sink:
-        connection.execute("DELETE FROM penstock_ledger WHERE sink = ?", (owner.sink,))
-
-
-def keep(connection: Any, ledger: Ledger, table: str) -> None:
-    """Write the ledger row of a sink."""
-    connection.execute(_KEEP, (ledger.sink, ledger.lineage, ledger.batch, ledger.epoch, ledger.rows,
-                               ledger.fingerprint, table.casefold()))  # fmt: skip
-
-
 def ledger_of(batch: Batch, target: Target) -> Ledger:
     """The ledger row of a batch."""
     return Ledger(target.sink, batch.lineage, batch.batch, batch.epoch, batch.rows, batch.fingerprint)
 
 
-def _owners(connection: Any, sink: str, name: str) -> list[tuple[Ledger, str]]:
-    found = connection.execute(_FOUND, (sink, name)).fetchall()
-    return [(Ledger(*row[:6]), row[6]) for row in found]
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The ledger of a database and the lineages that were taken over, as one connection reads and writes them.
+
+    `table` is the name under which an output's table stands there. `lock` is what a reader adds who is about to write.
+    """
+
+    execute: Callable[[str, tuple[Any, ...]], Any]
+    table: str
+    lock: str = ""
+
+    def claim(self, claim: Claim, orphans: bool) -> Ledger:
+        """Take the table for a lineage and an epoch, inside a transaction, or raise who has it."""
+        owners = self.owners(claim.sink)
+        mine = next((owner for owner, table in owners if (owner.sink, table) == (claim.sink, self.table)), None)
+        for owner, table in owners:
+            if not claim.takeover and (owner.sink, table) != (claim.sink, self.table):
+                raise (
+                    moved(claim.place, claim.sink, table)
+                    if owner.sink == claim.sink
+                    else foreign(claim.place, owner, claim.sink, claim.lineage)
+                )
+        retired = [lineage for (lineage,) in self.execute(_GONE, (self.table,)).fetchall()]
+        taken = claimed(claim, Held(mine, retired, orphans and mine is None))
+        if owners != [(taken, self.table)]:
+            for owner, table in owners:
+                self._retire(claim, owner, table)
+            self.keep(taken)
+        return taken
+
+    def still_ours(self, claim: Claim) -> None:
+        """Raise, inside the transaction that writes, if somebody has taken the table since it was claimed."""
+        here = [owner for owner, table in self.owners(claim.sink, self.lock) if table == self.table]
+        if not here:
+            raise fenced(claim.place, claim.epoch, "its ledger says that the output is written elsewhere")
+        for owner in here:
+            claimed(replace(claim, takeover=False), Held(owner))
+
+    def keep(self, ledger: Ledger) -> None:
+        """Write the ledger row of a sink."""
+        self.execute(_KEEP, (ledger.sink, ledger.lineage, ledger.batch, ledger.epoch, ledger.rows, ledger.fingerprint,
+                             self.table))  # fmt: skip
+
+    def owners(self, sink: str, lock: str = "") -> list[tuple[Ledger, str]]:
+        """Who writes to the table, and where the sink writes."""
+        found = self.execute(_FOUND + lock, (sink, self.table)).fetchall()
+        return [(Ledger(*row[:6]), row[6]) for row in found]
+
+    def _retire(self, claim: Claim, owner: Ledger, table: str) -> None:
+        """An owner that is taken over never comes back."""
+        if owner.lineage != claim.lineage:
+            self.execute(_RETIRE, (table, owner.lineage))
+        if owner.sink != claim.sink:
+            self.execute(_FORGET, (owner.sink,))
 
 
 def _check_table(table: str) -> None:

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PlanError
-from penstock.sinks.claim import Claim, committed
-from penstock.sinks.errors import busy, columns_differ
-from penstock.sinks.sink import Batch, Ledger, Target
-from penstock.sinks.sql import (
-    LEDGER,
-    RETIRED,
-    Tables,
-    claim_table,
-    keep,
-    ledger_of,
-    quoted,
-    still_ours,
-    tables_of,
-)
+from penstock.sinks.claim import Claim
+from penstock.sinks.errors import busy
+from penstock.sinks.sink import Target
+from penstock.sinks.sql import Tables, quoted, tables_of
+from penstock.sinks.sql_writer import Columns, SqlWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,96 +66,61 @@ class Sqlite:
         return SqliteWriter(self, target)
 
 
-class SqliteWriter:
+class SqliteWriter(SqlWriter):
     """An open SQLite file: one connection, one transaction a batch."""
 
     def __init__(self, sink: Sqlite, target: Target) -> None:
-        self.sink, self.target = sink, target
-        self.tables = sink.tables(target)
-        self.claim: Claim | None = None
+        super().__init__(sink, target, sink.table.casefold())
         # Batches come from whatever thread Spark calls from, one at a time.
         self.connection = sqlite3.connect(sink.path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
-    def begin(self, lineage: str, epoch: int) -> Ledger | None:
-        """Take the table for this epoch, then tell what was committed last."""
-        claim = Claim(self.sink.place, self.target.sink, lineage, epoch, self.sink.takeover)
-        if self.claim is None:
-            with self._lock_explained():
-                self.connection.execute("PRAGMA journal_mode = WAL")
-                self.connection.execute("PRAGMA synchronous = FULL")
-        self._begin()
-        try:
-            orphans = self._make_tables() if self.claim is None else False
-            taken = claim_table(self.connection, claim, self.sink.table, orphans)
-            self.connection.execute("COMMIT")
-        except BaseException:
-            self._rollback()
-            raise
-        self.claim = claim
-        return committed(taken)
-
-    def mark(self, batch: Batch) -> None:
-        """Write the ledger alone."""
-        self._begin_batch()
-        self.commit(batch)
-
-    def write(self, batch: Batch, parts: Iterable[pa.Table]) -> None:
-        """Apply the parts one after the other, inside the transaction."""
-        from penstock.sinks.writing.sqlite_rows import append, upsert
-
-        self._begin_batch()
-        for part in parts:
-            if self.tables.every is not None:
-                append(self.connection, self.tables.every, part)
-            if self.tables.current is not None:
-                upsert(self.connection, self.tables.current, part, self.target.keys)
-
-    def commit(self, batch: Batch) -> None:
-        """The ledger row, then everything at once."""
-        keep(self.connection, ledger_of(batch, self.target), self.sink.table)
-        self.connection.execute("COMMIT")
-
     def close(self) -> None:
         """Roll back what is open and let the file go."""
-        self._rollback()
+        self._abandon()
         self.connection.close()
 
-    def _begin_batch(self) -> None:
-        assert self.claim is not None
-        self._begin()
-        still_ours(self.connection, self.claim, self.sink.table)
-
-    def _begin(self) -> None:
+    def _begin(self, claim: Claim | None = None) -> None:
         with self._lock_explained():
+            if self.claim is None:
+                self.connection.execute("PRAGMA journal_mode = WAL")
+                self.connection.execute("PRAGMA synchronous = FULL")
             self.connection.execute("BEGIN IMMEDIATE")
 
-    def _rollback(self) -> None:
+    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        return self.connection.execute(statement, values)
+
+    def _commit(self) -> None:
+        self.connection.execute("COMMIT")
+
+    def _abandon(self) -> None:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
-    def _make_tables(self) -> bool:
-        """Make what is missing and compare what is there; whether a table holds rows."""
-        from penstock.sinks.writing.sqlite_rows import declared, identity
+    def _declared(self, kind: pa.DataType) -> str:
+        from penstock.sinks.writing.sqlite_rows import declared
 
-        for ledger in (LEDGER, RETIRED):
-            self.connection.execute(ledger)
-        held = False
-        for name in self.tables.names:
-            fields = [one for one in self.target.schema if name != self.tables.current or one.name != "op"]
-            wanted = [(field.name, declared(field.type)) for field in fields]
-            found = [(row[1], row[2]) for row in self.connection.execute(f"PRAGMA table_info({quoted(name)})")]
-            if found and found != wanted:
-                raise columns_differ(f"the table {name!r} in {self.sink.path}", found, wanted)
-            if not found:
-                columns = ", ".join(f"{quoted(column)} {kind}" for column, kind in wanted)
-                self.connection.execute(f"CREATE TABLE {quoted(name)} ({columns})")
-            if name == self.tables.current:
-                self.connection.execute(
-                    f"CREATE UNIQUE INDEX IF NOT EXISTS {quoted(f'penstock_{name}')} ON {quoted(name)} "
-                    f"({identity(self.target.schema, self.target.keys)})"
-                )
-            held = held or self.connection.execute(f"SELECT 1 FROM {quoted(name)} LIMIT 1").fetchone() is not None
-        return held
+        return declared(kind)
+
+    def _found(self, table: str) -> Columns:
+        return [(row[1], row[2]) for row in self._execute(f"PRAGMA table_info({quoted(table)})")]
+
+    def _identify(self, table: str) -> list[str]:
+        from penstock.sinks.writing.sqlite_rows import identity
+
+        return [
+            f"CREATE UNIQUE INDEX IF NOT EXISTS {quoted(f'penstock_{table}')} ON {quoted(table)} "
+            f"({identity(self.target.schema, self.target.keys)})"
+        ]
+
+    def _append(self, table: str, rows: pa.Table) -> None:
+        from penstock.sinks.writing.sqlite_rows import append
+
+        append(self.connection, table, rows)
+
+    def _upsert(self, table: str, panes: pa.Table) -> None:
+        from penstock.sinks.writing.sqlite_rows import upsert
+
+        upsert(self.connection, table, panes, self.target.keys)
 
     @contextmanager
     def _lock_explained(self) -> Iterator[None]:
@@ -172,5 +128,5 @@ class SqliteWriter:
             yield
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
-                raise busy(self.sink.place, error) from error
+                raise busy(self.place, error) from error
             raise

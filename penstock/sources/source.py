@@ -37,8 +37,21 @@ class Chunk:
     undecoded: tuple[Undecoded, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far a partition was read, and where its log ended when that was looked at."""
+
+    partition: str
+    current: int
+    end: int
+
+
 class LogReader(Protocol):
-    """How a source is read; a frozen dataclass, for it travels to the workers."""
+    """How a source is read; a frozen dataclass, for it travels to the workers.
+
+    A reader may also have `lag(at) -> list[Lag]`, how far each partition is from its end, and `committed(at)`, which is
+    told on the driver of each position that is safe.
+    """
 
     def start(self) -> Offsets:
         """Where a new checkpoint begins; the same whenever it is asked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field, replace
@@ -18,9 +19,12 @@ from penstock.killpoint import reached
 from penstock.limits import refuse_counts
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
+from penstock.sinks.errors import SinkDown
 from penstock.spark.gather import Heard, gathered
 from penstock.spark.outlets import Outlets
 from penstock.spark.property import TaskClock, tell_tasks
+from penstock.spark.throttle import Throttle
+from penstock.spark.waiting import Times, Waiting
 
 Until = str | None
 
@@ -43,6 +47,9 @@ class Commit:
     begun: float = field(default_factory=time.monotonic)
     failure: BaseException | None = None
     done: bool = False
+    throttle: Throttle | None = None
+    asked: threading.Event = field(default_factory=threading.Event)
+    told: Progress | None = None
 
     def __call__(self, frame: Any, batch: int) -> None:
         """One batch; what goes wrong is remembered, for Spark tells it only as text."""
@@ -56,18 +63,19 @@ class Commit:
         if self.clocks.batch != batch:
             self.clocks = read_clock(self.store, self.lineage, batch)
         reached("batch:begin", batch)
+        times = Times(time.monotonic())
         heard = gathered(frame.collect())
         reached("batch:collected", batch)
-        collected = time.monotonic()
+        times.collected(heard.began)
         self.lease.refuse_if_lost()
         bad = refuse_counts(self.pipeline.plan, self.clocks.bad, heard.read)
         given = self.deliver(heard, batch)
-        written = time.monotonic()
+        times.written = time.monotonic()
         reached("clock:before", batch)
         made = self._next(heard, bad, given)
         after = write_clock(self.store, self.lineage, made)
         reached("clock:after", batch)
-        self._tell(heard, after, collected, written)
+        self._tell(heard, after, times)
         # A batch that is run again has its clock already: the outage lies between it and the batch to come.
         self.clocks, self.resumed = after, after is not made
         self.done = after.finished or (self.until == "caught_up" and after.drained)
@@ -76,8 +84,14 @@ class Commit:
         reached("batch:end", batch)
 
     def deliver(self, heard: Heard, batch: int) -> dict[str, int]:
-        """Give every sink its rows."""
-        return self.outlets.write(heard, batch, self.clocks.given, replayed=batch == self.replaying)
+        """Give every sink its rows; one that does not answer is waited for."""
+        return self.outlets.write(heard, batch, self.clocks.given, replayed=batch == self.replaying,
+                                  waiting=Waiting(self.asked, self._wait))  # fmt: skip
+
+    def _wait(self, error: SinkDown) -> None:
+        """Tell that the batch waits for a sink."""
+        if self.told is not None:
+            self.on_progress(replace(self.told, waiting=error.what, elapsed=time.monotonic() - self.begun))
 
     def before_next(self, after: Clocks) -> None:
         """What is done when a batch is over and before the next one has its clock: nothing, but for the test kit."""
@@ -107,10 +121,11 @@ class Commit:
             before.batch + 1, state, before.totals + heard.counts, bad, before.panes + heard.rows("panes"), finished,
             drained, given, heard.state.get("open", 0),
             [list(astuple(one)) for one in partition_clocks(self.pipeline.plan, state)],
-            offsets_digest(self.store, before.batch),
+            offsets_digest(self.store, before.batch), tick.get("lag", []),
+            tick.get("notes", []),
         )  # fmt: skip
 
-    def _tell(self, heard: Heard, after: Clocks, collected: float, written: float) -> None:
+    def _tell(self, heard: Heard, after: Clocks, times: Times) -> None:
         ended = time.monotonic()
         elapsed = ended - self.begun
         # The tick was read when the batch began; a clock that a test has moved says nothing of that.
@@ -118,11 +133,16 @@ class Commit:
         seconds = min(since_tick, elapsed) if since_tick > 0 else elapsed
         clocks = [one for one in (PartitionClock(*held) for held in after.partitions) if not one.idle]
         slowest = min(clocks, key=lambda one: one.watermark, default=None)
-        self.on_progress(Progress(
+        lag = [end - at for _, _, at, end in after.lag]
+        self.told = Progress(
             batch=after.batch - 1, now=heard.tick["now"], watermark=after.watermark, events=heard.counts.read,
             panes=heard.rows("panes"), late=heard.rows("late"), quarantined=heard.rows("quarantine"), seconds=seconds,
             elapsed=elapsed, totals=after.totals, total_panes=after.panes, open_windows=heard.state.get("open", 0),
             laggard=None if slowest is None else f"{slowest.source}/{slowest.partition}",
-            shares={"sinks": (written - collected) / seconds if seconds else 0.0},
-        ))  # fmt: skip
+            shares=times.shares(elapsed), lag=sum(lag) if lag else None,
+            notes=tuple(heard.tick.get("notes", ())),
+        )  # fmt: skip
+        self.on_progress(self.told)
+        if self.throttle is not None:
+            self.throttle.took(heard.counts.read, seconds)
         self.begun = ended

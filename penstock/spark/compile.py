@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.checkpoint.identity import Identity
+from penstock.checkpoint.repaired import FOLDER, Inbox
 from penstock.pipeline import Pipeline
 from penstock.sinks.sink import Stages
 from penstock.spark.frames import FrameIngest, packets_of
@@ -46,19 +47,23 @@ def job_of(pipeline: Pipeline, identity: Identity, token: str, staging: str | No
     stagers = tuple(one for one in outputs if isinstance(one[1], Stages))
     adopted = {target.kind for _, _, target in stagers} - {one[2].kind for one in outputs if one not in stagers}
     shards = shard_ids(identity.shards)
-    return Job(token, pipeline.name, identity.lineage, pipeline.plan.unread(), shards, staging, stagers,
+    told = tuple((name, sink.bound(identity.lineage) if hasattr(sink, "bound") else sink, target)
+                 for name, sink, target in stagers)  # fmt: skip
+    return Job(token, pipeline.name, identity.lineage, pipeline.plan.unread(), shards, staging, told,
                frozenset(adopted), raw)  # fmt: skip
 
 
-def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any) -> Any:
-    """The streaming query of a pipeline, up to the words of its shards."""
+def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any, throttle: str = "",
+          checkpoint: str | None = None) -> Any:  # fmt: skip
+    """The streaming query of a pipeline, up to the words of its shards; a checkpoint on a disk here has an inbox."""
     readers: dict[str, Any] = {}
     frames: dict[str, Any] = {}
     for one in pipeline.plan.inputs:
         reader = one.source.reader
         (frames if hasattr(reader, "frame") else readers)[one.source.name] = reader
     name = f"penstock_{job.token}"
-    spark.dataSource.register(source_class(name, Readers(job, readers, pace, pipeline.batch_rows)))
+    inbox = Inbox() if checkpoint is None else Inbox(f"{checkpoint}/{FOLDER}")
+    spark.dataSource.register(source_class(name, Readers(job, readers, pace, pipeline.batch_rows, throttle, inbox)))
     packets = spark.readStream.format(name).load()
     for source, reader in frames.items():
         schema = next(one.source.schema for one in pipeline.plan.inputs if one.source.name == source)

@@ -48,10 +48,10 @@ class FrameIngest:
         now = clock.before if self.clock else max(clock.before, from_datetime(first.column(_NOW)[0].as_py()))
         task = TaskContext.get()
         base = (clock.batch << _BATCH) + ((task.partitionId() if task is not None else 0) << _TASK)
-        yield from packet_batches(self._packets(first, rows, base, clock.watermark, now))
+        yield from packet_batches(self._packets(first, rows, base, clock, now))
 
     def _packets(
-        self, first: pa.Table, rest: Iterator[pa.Table], base: int, watermark: int, now: int
+        self, first: pa.Table, rest: Iterator[pa.Table], base: int, clock: TaskClock, now: int
     ) -> Iterator[Packet]:
         def chunks() -> Iterator[Chunk]:
             at = base
@@ -59,7 +59,7 @@ class FrameIngest:
                 yield from self._chunks(table, at)
                 at += table.num_rows
 
-        yield from ingested(self.job, self.source, chunks(), watermark, now)
+        yield from ingested(self.job, self.source, chunks(), clock.watermark, now, clock.batch)
         for shard in self.job.shards.ids:
             yield Packet(shard, NOW, json.dumps(now).encode())
 

@@ -14,7 +14,7 @@ from penstock.engine.ingest import Report
 from penstock.engine.pack import read_reports
 from penstock.engine.wire import unpacked
 from penstock.sinks.fingerprint import combined, shown
-from penstock.spark.packets import BAD, COUNTS, LATE, PANES, REPORTS, STATE, TICK
+from penstock.spark.packets import ARCHIVE, BAD, COUNTS, LATE, PANES, REPORTS, STATE, TICK
 from penstock.spark.staging import staged_rows
 
 
@@ -44,6 +44,7 @@ class Heard:
     read: dict[str, list[int]] = field(default_factory=dict)
     tick: dict[str, Any] = field(default_factory=dict)
     state: dict[str, int] = field(default_factory=dict)
+    began: float | None = None
 
     @property
     def reports(self) -> list[Report]:
@@ -52,7 +53,7 @@ class Heard:
 
     def rows(self, kind: str) -> int:
         """How many rows a stream has in this batch."""
-        return sum(int(part.head["rows"]) for part in self.streams[kind])
+        return sum(int(part.head["rows"]) for part in self.streams.get(kind, ()))
 
     def fingerprint(self, kind: str) -> str:
         """A number for the rows of a stream that does not depend on their order."""
@@ -66,8 +67,8 @@ def gathered(words: Iterable[Any]) -> Heard:
         words, key=lambda word: (word["kind"], word["shard"], word["head"], bytes(word["payload"][:64]))
     ):
         kind, head = word["kind"], word["head"]
-        if kind in heard.streams:
-            heard.streams[kind].append(Part(json.loads(head), bytes(word["payload"])))
+        if kind in heard.streams or kind == ARCHIVE:
+            heard.streams.setdefault(kind, []).append(Part(json.loads(head), bytes(word["payload"])))
         elif kind == REPORTS:
             heard.told += read_reports(bytes(word["payload"]))
         elif kind == COUNTS:
@@ -76,7 +77,10 @@ def gathered(words: Iterable[Any]) -> Heard:
             for name, number in json.loads(head).items():
                 heard.state[name] = heard.state.get(name, 0) + number
         elif kind == TICK:
-            heard.tick = _later(heard.tick, json.loads(head))
+            tick = json.loads(head)
+            began = tick.pop("began", None)
+            heard.began = began if heard.began is None else min(heard.began, began)
+            heard.tick = _later(heard.tick, tick)
     return heard
 
 

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.checkpoint.lease import Lease
+from penstock.checkpoint.spark_logs import positions
 from penstock.instant import show
 from penstock.progress import Progress
+from penstock.sinks.errors import SinkDown
 from penstock.spark.commit import Commit
 from penstock.spark.failure import told
+from penstock.spark.source import tell_committed
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,6 @@ class Handle:
     stop_file: str | None
     scratch: Any
     status: Progress | None = None
-    _asked: threading.Event = field(default_factory=threading.Event)
     _ended: Ended | None = None
     _failed: BaseException | None = None
     _finishing: threading.Lock = field(default_factory=threading.Lock)
@@ -57,13 +59,13 @@ class Handle:
 
     def ask_to_stop(self) -> None:
         """Ask for a stop after the batch that runs; safe in a signal handler."""
-        self._asked.set()
+        self.commit.asked.set()
 
     def wait(self, timeout: float | None = None) -> Ended:
         """Wait until it has ended; raises what made it fail."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while self._ended is None and self._failed is None:
-            if not self.query.isActive or self.commit.done or self._asked.is_set():
+            if not self.query.isActive or self.commit.done or self.commit.asked.is_set():
                 self._finish_once()
             elif deadline is not None and time.monotonic() > deadline:
                 raise TimeoutError(f"the pipeline still runs after {timeout} s")
@@ -103,13 +105,21 @@ class Handle:
             failure = self.commit.failure or (None if self.query.isActive else self.query.exception())
             if self.query.isActive:
                 self.query.stop()
-            if failure is not None:
+            # Asked to stop while it waited for a sink, it gave the batch up: the next start plays it again.
+            if failure is not None and not (isinstance(failure, SinkDown) and self.commit.asked.is_set()):
                 raise told(failure) from None
+            self._tell_sources()
         finally:
             self.release()
         clocks = self.commit.clocks
         reason = "ended" if clocks.finished else "caught up" if self.commit.done else "stopped"
         return Ended(reason, clocks.batch, self.status)
+
+    def _tell_sources(self) -> None:
+        """Tell the logs of the last batch: Spark tells them of a batch when the next one begins."""
+        commit = self.commit
+        readers = {one.source.name: one.source.reader for one in commit.pipeline.plan.inputs}
+        tell_committed(readers, positions(commit.store, commit.clocks.batch - 1))
 
     def release(self) -> None:
         """Let go of sinks, checkpoint and scratch files."""

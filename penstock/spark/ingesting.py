@@ -17,18 +17,22 @@ from penstock.engine.rows import SourceBatch
 from penstock.engine.wire import packed
 from penstock.sources.source import Chunk
 from penstock.spark.job import Job
-from penstock.spark.packets import BAD, CELLS, COUNTS, LATE, REPORTS, Packet
+from penstock.spark.packets import ARCHIVE, BAD, CELLS, COUNTS, LATE, REPORTS, Packet
+from penstock.spark.staging import Archive
 
 _ROWS_A_PACKET = 50_000
 
 
-def ingested(job: Job, source: str, chunks: Iterable[Chunk], watermark: int, now: int) -> Iterator[Packet]:
-    """What a task sends for the chunks it has read."""
+def ingested(job: Job, source: str, chunks: Iterable[Chunk], watermark: int, now: int, batch: int = 0
+             ) -> Iterator[Packet]:  # fmt: skip
+    """What a task sends for the chunks it has read; an archive of them is written here and now."""
     compiled = job.compiled()
     gathered = Gathered()
+    archive = Archive(job, source, batch)
     bad: list[pa.Table] = []
     read = rejected = 0
     for chunk in chunks:
+        archive.add(chunk)
         given = SourceBatch(source, chunk.partition, chunk.offsets, chunk.rows)
         part = ingest(compiled, given, watermark, now)
         gathered.add(compiled, part)
@@ -50,6 +54,8 @@ def ingested(job: Job, source: str, chunks: Iterable[Chunk], watermark: int, now
     yield Packet(through, REPORTS, written_reports(gathered.reports))
     counts = {"counts": asdict(gathered.counts), "source": source, "read": read, "bad": rejected}
     yield Packet(through, COUNTS, json.dumps(counts).encode())
+    for head in archive.receipts():
+        yield Packet(through, ARCHIVE, json.dumps(head).encode())
     late = late_table(compiled, gathered.late, watermark)
     if late.num_rows:
         yield from _pieces(through, LATE, late if job.raw else shown_late(compiled, late))

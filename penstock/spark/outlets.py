@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +21,7 @@ from penstock.sinks.sink import Batch, Target, Writer, wants_dataframe
 from penstock.spark.compile import targets_of
 from penstock.spark.gather import Heard
 from penstock.spark.staging import clear_staging, for_spark
+from penstock.spark.waiting import Waiting
 
 KEPT_BYTES = 1 << 30
 
@@ -37,23 +40,28 @@ class Outlets:
 
     @classmethod
     def opened(cls, pipeline: Pipeline, identity: Identity, epoch: int, store: Store, staging: str | None,
-               spark: Any) -> Outlets:  # fmt: skip
-        """Open every sink, shut older runs out, and refuse before the first batch what would be refused in it."""
+               spark: Any, waiting: Waiting | None = None) -> Outlets:  # fmt: skip
+        """Open every sink, shut older runs out, and refuse before the first batch what would be refused in it.
+
+        A sink that does not answer is refused, or waited for where the run has written to it before.
+        """
         outlets = cls(pipeline, identity.lineage, epoch, store, staging, spark)
         if staging is not None:
             clear_staging(staging)
         try:
             for name, sink, target in targets_of(pipeline):
                 check_delivery(sink, pipeline.delivery)
-                outlets.writers[name] = sink.open(target)
-                outlets.writers[name].begin(identity.lineage, epoch)
+                opened = partial(outlets._open, name, sink, target)
+                opened() if waiting is None else waiting.through(opened)
         except BaseException:
             outlets.close()
             raise
         return outlets
 
-    def write(self, heard: Heard, batch: int, given: Mapping[str, int], *, replayed: bool = False) -> dict[str, int]:
+    def write(self, heard: Heard, batch: int, given: Mapping[str, int], *, replayed: bool = False,
+              waiting: Waiting | None = None) -> dict[str, int]:  # fmt: skip
         """Give each output its rows; an output without rows is left alone. Tells which batch each was given last."""
+        waiting = waiting or Waiting(threading.Event(), lambda error: None)
         last = dict(given)
         for name, sink, target in targets_of(self.pipeline):
             if not heard.rows(target.kind):
@@ -62,9 +70,7 @@ class Outlets:
                 self.lineage, batch, self.epoch, heard.rows(target.kind), heard.fingerprint(target.kind),
                 replayed,
             )  # fmt: skip
-            rows, receipts = self._rows(heard, name, sink, target)
-            deliver(sink, target, self.writers, one, rows, self.pipeline.delivery, receipts=receipts,
-                    after=given.get(name))  # fmt: skip
+            waiting.through(partial(self._deliver, heard, sink, target, one, given.get(name)))
             last[name] = batch
         for kind in ("late", "quarantine"):
             if heard.rows(kind) and all(output.kind != kind for output in self.pipeline.outputs):
@@ -72,6 +78,14 @@ class Outlets:
         if self.staging is not None and any("staged" in part.head for kind in heard.streams.values() for part in kind):
             clear_staging(self.staging)
         return last
+
+    def _open(self, name: str, sink: Any, target: Target) -> None:
+        self.writers[name] = sink.open(target)
+        self.writers[name].begin(self.lineage, self.epoch)
+
+    def _deliver(self, heard: Heard, sink: Any, target: Target, batch: Batch, after: int | None) -> None:
+        rows, receipts = self._rows(heard, target.sink, sink, target)
+        deliver(sink, target, self.writers, batch, rows, self.pipeline.delivery, receipts=receipts, after=after)
 
     def close(self) -> None:
         """Let go of every sink."""

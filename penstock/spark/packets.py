@@ -12,7 +12,7 @@ PACKETS = "shard int, kind string, payload binary"
 WORDS = "shard int, kind string, head string, payload binary"
 PACKET_SCHEMA = pa.schema([("shard", pa.int32()), ("kind", pa.string()), ("payload", pa.binary())])
 CELLS, TICK, NOW, REPORTS, COUNTS = "cells", "tick", "now", "reports", "counts"
-PANES, LATE, BAD, STATE = "panes", "late", "quarantine", "state"
+PANES, LATE, BAD, ARCHIVE, STATE = "panes", "late", "quarantine", "archive", "state"
 _LIMIT = 16 << 20
 
 

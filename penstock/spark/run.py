@@ -22,6 +22,7 @@ from penstock.duration import Duration, not_negative
 from penstock.errors import PlanError, did_you_mean
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
+from penstock.sinks.errors import SinkDown
 from penstock.sources.frame import Frame
 from penstock.spark.batch import batch_input, run_batch
 from penstock.spark.commit import Commit
@@ -33,6 +34,8 @@ from penstock.spark.outlets import Outlets, refuse_moved
 from penstock.spark.property import tell_tasks
 from penstock.spark.session import apply_settings, restore_settings, session
 from penstock.spark.source import Wall
+from penstock.spark.throttle import MOST_ROWS, Throttle
+from penstock.spark.waiting import Waiting
 
 UNTIL = ("caught_up", "end")
 
@@ -75,6 +78,9 @@ def start(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: 
             did_you_mean(str(until), UNTIL),
         )
     _refuse_unreadable(pipeline, until)
+    for output in pipeline.outputs:
+        if hasattr(output.sink, "refuse_cadence"):
+            output.sink.refuse_cadence(every)
     spark, store, identity, lease = _claimed(pipeline, checkpoint, spark)
     scratch = tempfile.TemporaryDirectory(prefix="penstock-")
     stop_file = os.path.join(scratch.name, "stop")
@@ -162,12 +168,15 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     kit = given.kit
     pace = kit.pace if kit else Wall("" if framed else given.stop_file, os.environ.get("PENSTOCK_CLOCK_SHIFT", ""))
     job = job_of(pipeline, identity, token, None if kit else staging, raw=kit is not None)
+    throttle = None if kit else Throttle(os.path.join(given.scratch.name, "rows"), pipeline.batch_target / 1e6,
+                                         pipeline.batch_rows or MOST_ROWS)  # fmt: skip
     try:
-        words = built(spark, pipeline, job, pace)
+        words = built(spark, pipeline, job, pace, throttle.path if throttle else "", None if kit else local)
     except Exception as error:
         raise told(error) from error
-    outlets = Outlets.opened(pipeline, identity, given.lease.epoch, given.store, staging, spark)
     batch = _next_batch(given.store)
+    resumed = Waiting(threading.Event(), _say_waiting) if batch else None
+    outlets = Outlets.opened(pipeline, identity, given.lease.epoch, given.store, staging, spark, resumed)
     handle: Handle | None = None
 
     def progressed(progress: Progress) -> None:
@@ -179,6 +188,7 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     commit = (kit.commit if kit else Commit)(
         pipeline, identity.lineage, given.store, given.lease, outlets, given.until, spark.sparkContext, progressed,
         read_clock(given.store, identity.lineage, batch), replaying=batch if _logged(given.store, batch) else None,
+        throttle=throttle,
     )  # fmt: skip
     if kit:
         kit.first(commit)
@@ -198,6 +208,10 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     if given.until is not None:
         handle.end_by_itself()
     return handle
+
+
+def _say_waiting(error: SinkDown) -> None:
+    print(f"waiting: {error.what}", file=sys.stderr, flush=True)
 
 
 def default_shards(spark: Any) -> int:

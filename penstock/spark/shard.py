@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,6 +39,7 @@ class Shard(StatefulProcessor):
         self.parts = handle.getMapState("parts", _PART, _DATA)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        began = time.time()
         shard = int(key[0])
         clock = task_clock(self.job.lineage)
         packets = [Packet(row.shard, row.kind, row.payload) for row in rows]
@@ -48,7 +50,7 @@ class Shard(StatefulProcessor):
         for word in words_of(self.job, shard, clock.batch, packets, [stepped]):
             yield _WORD(*word)
         yield _WORD(shard, STATE, json.dumps(size), b"")
-        yield _WORD(shard, TICK, json.dumps(tick), b"")
+        yield _WORD(shard, TICK, json.dumps({**tick, "began": began}), b"")
         reached("task:step", clock.batch)
 
     def close(self) -> None:

@@ -8,20 +8,23 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import astuple, dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from penstock.checkpoint.repaired import Inbox
 from penstock.checkpoint.spark_logs import checked
 from penstock.killpoint import reached
 from penstock.sources.source import LogReader
 from penstock.spark.ingesting import ingested
 from penstock.spark.job import Job
-from penstock.spark.packets import PACKETS, TICK, Packet, packet_batches
+from penstock.spark.packets import PACKETS, REPORTS, TICK, Packet, packet_batches
 from penstock.spark.property import TaskClock, task_clock
+from penstock.spark.throttle import allowed as throttled
 
 
 class Pace(Protocol):
@@ -33,7 +36,8 @@ class Pace(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """The wall clock; waits once a file asks to, and may be moved by a file that holds microseconds, for tests."""
+    """The wall clock; waits once a file asks to. For tests a file may move it by microseconds, or hold the clock of
+    each batch."""
 
     stop: str = ""
     shift: str = ""
@@ -42,21 +46,34 @@ class Wall:
         """The wall clock, which never goes back."""
         if self.stop and os.path.exists(self.stop):
             return None
-        moved = 0
+        moved: int | list[int] = 0
         if self.shift and os.path.exists(self.shift):
             with open(self.shift) as file:
-                moved = int(file.read() or 0)
+                moved = json.loads(file.read() or "0")
+        if isinstance(moved, list):
+            return max([before, *moved[batch : batch + 1]])
         return max(before, time.time_ns() // 1000 + moved)
 
 
 @dataclass(frozen=True)
 class Readers:
-    """The readers of a pipeline by the names of their sources, how much a batch takes, and the pace."""
+    """The readers of a pipeline by the names of their sources, how much a batch takes, and the pace.
+
+    The inbox has rows that were quarantined and repaired: one more partition, beside those of the sources.
+    """
 
     job: Job
     readers: dict[str, LogReader]
     pace: Pace
     batch_rows: int | None = None
+    throttle: str = ""
+    inbox: Inbox = field(default_factory=Inbox)
+
+    @property
+    def rows(self) -> int | None:
+        """What a batch may take of each source."""
+        allowed = [rows for rows in (self.batch_rows, throttled(self.throttle)) if rows is not None]
+        return min(allowed, default=None)
 
 
 def source_class(name: str, readers: Readers) -> type[DataSource]:
@@ -90,9 +107,10 @@ class FusedReader(DataSourceStreamReader):
         now = self.given.pace.now(start["batch"], start["now"])
         if now is None:
             return start
-        rows = self.given.batch_rows
+        rows = self.given.rows
         sources = {name: one.latest(start["sources"][name], now, rows) for name, one in self.given.readers.items()}
-        return checked({"batch": start["batch"] + 1, "now": now, "sources": sources})
+        repaired = self.given.inbox.latest(start)
+        return checked({"batch": start["batch"] + 1, "now": now, "sources": sources, **repaired})
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
@@ -102,6 +120,7 @@ class FusedReader(DataSourceStreamReader):
             for name, one in self.given.readers.items()
             for split in one.splits(start["sources"][name], end["sources"][name])
         ]
+        work += self.given.inbox.splits(start, end, [one.source.name for one in self.given.job.plan.inputs])
         tick = self._tick(end)
         parts = [{"now": end["now"], "work": [one], "tick": None} for one in work] or [{"now": end["now"], "work": []}]
         parts[0]["tick"] = json.dumps(tick)
@@ -110,12 +129,14 @@ class FusedReader(DataSourceStreamReader):
     def _tick(self, end: dict[str, Any]) -> dict[str, Any]:
         """What the shards and the driver are told of a batch: its clock, and how the sources stand after it."""
         at, now = end["sources"], end["now"]
-        readers = self.given.readers.items()
+        readers, waiting = self.given.readers.items(), self.given.inbox.behind(end)
         return {
             "now": now,
             "partitions": [[name, one_of] for name, one in readers for one_of in one.partitions(at[name])],
-            "behind": [[name, one_of] for name, one in readers for one_of in one.behind(at[name], now)],
-            "finished": all(one.finished(at[name], now) for name, one in readers),
+            "behind": [*([name, one_of] for name, one in readers for one_of in one.behind(at[name], now)), *waiting],
+            "finished": not waiting and all(one.finished(at[name], now) for name, one in readers),
+            "notes": [note for name, one in readers for note in notes_of(one, at[name], now)],
+            "lag": [[name, *astuple(lag)] for name, one in readers if hasattr(one, "lag") for lag in one.lag(at[name])],
         }
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -127,12 +148,38 @@ class FusedReader(DataSourceStreamReader):
     def _packets(self, part: dict[str, Any], clock: TaskClock) -> Iterator[Packet]:
         job, now = self.given.job, max(part["now"], clock.before)
         for one in part["work"]:
-            chunks = self.given.readers[one["source"]].read(one["split"])
-            yield from ingested(job, one["source"], chunks, clock.watermark, now)
+            yield from self._ingested(one, clock, now)
             reached("task:read", clock.batch)
         if part["tick"] is not None:
             for shard in job.shards.ids:
                 yield Packet(shard, TICK, part["tick"].encode())
 
+    def _ingested(self, one: dict[str, Any], clock: TaskClock, now: int) -> Iterator[Packet]:
+        job, name = self.given.job, one["source"]
+        if "repaired" not in one:
+            chunks = self.given.readers[name].read(one["split"])
+            yield from ingested(job, name, chunks, clock.watermark, now, clock.batch)
+            return
+        schema = next(held.source.schema for held in job.plan.inputs if held.source.name == name)
+        chunks = self.given.inbox.read(one["repaired"], name, schema)
+        # Repaired rows are old: they say nothing of how far the source has come, and the watermark does not hear them.
+        packets = ingested(job, name, chunks, clock.watermark, now, clock.batch)
+        yield from (packet for packet in packets if packet.kind != REPORTS)
+
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing to let go of: a log keeps what it has."""
+        """A log keeps what it has; one that shows others how far its readers are is told."""
+        tell_committed(self.given.readers, end["sources"])
+
+
+def notes_of(reader: Any, at: dict[str, Any], now: int) -> list[str]:
+    """What a log has to say of itself at a position: a partition that is held back, cores that idle."""
+    held = reader.stuck(at, now) if hasattr(reader, "stuck") else []
+    return [*held, *(reader.notes(at) if hasattr(reader, "notes") else [])]
+
+
+def tell_committed(readers: Mapping[str, Any], at: Mapping[str, Any]) -> None:
+    """Tell the logs that want to know how far they were read; nothing depends on it, so that it may fail."""
+    for name, one in readers.items():
+        if hasattr(one, "committed") and name in at:
+            with suppress(Exception):
+                one.committed(at[name])

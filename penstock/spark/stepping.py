@@ -19,9 +19,9 @@ from penstock.engine.wire import packed, unpacked
 from penstock.instant import MIN_TIME
 from penstock.sinks.fingerprint import fingerprint
 from penstock.spark.job import Job
-from penstock.spark.packets import BAD, CELLS, COUNTS, LATE, NOW, PANES, REPORTS, TICK, Packet
+from penstock.spark.packets import ARCHIVE, BAD, CELLS, COUNTS, LATE, NOW, PANES, REPORTS, TICK, Packet
 from penstock.spark.property import WrongClock
-from penstock.spark.staging import staged
+from penstock.spark.staging import staged, written_by_task
 
 _INLINE = 1 << 20
 
@@ -68,8 +68,8 @@ def words_of(job: Job, shard: int, batch: int, packets: Sequence[Packet], steps:
     for one in packets:
         if one.kind == REPORTS:
             yield Word(shard, REPORTS, "", bytes(one.payload))
-        elif one.kind == COUNTS:
-            yield Word(shard, COUNTS, bytes(one.payload).decode(), b"")
+        elif one.kind in (COUNTS, ARCHIVE):
+            yield Word(shard, one.kind, bytes(one.payload).decode(), b"")
     counts = sum((one.counts for one in steps), Counts())
     yield Word(shard, COUNTS, json.dumps({"counts": asdict(counts)}), b"")
 
@@ -85,8 +85,9 @@ class _Outputs(NamedTuple):
             return
         table = pa.concat_tables(tables)
         head: dict[str, Any] = {"rows": table.num_rows, "fingerprint": 0 if self.job.raw else fingerprint(table)}
+        tag = f"{self.batch:012d}-{self.shard}-{uuid.uuid4().hex[:12]}"
         if table.nbytes <= _INLINE or self.job.staging is None:
+            head |= written_by_task(self.job, kind, tag, table)
             yield Word(self.shard, kind, json.dumps(head), packed({}, {"rows": table}))
             return
-        tag = f"{self.batch:012d}-{self.shard}-{uuid.uuid4().hex[:12]}"
         yield Word(self.shard, kind, json.dumps(head | staged(self.job, kind, tag, table)), b"")

@@ -8,16 +8,21 @@ where anything was lost, doubled, torn, or other than what an undisturbed run wr
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from penstock.testing.crash import scores
+from penstock.testing.broker import broker
+from penstock.testing.crash import ids, scores
 from penstock.testing.crash.campaign import Campaign, Row, Subject
+from penstock.testing.crash.ids_check import IdsChecker
 from penstock.testing.crash.process import python
 from penstock.testing.crash.scores_check import ScoresChecker
+from penstock.testing.database import database
 
 HEAD = (
     f"{'kill':>5} {'life':>4}  {'where':<44} {'batches':>7} {'restarts':>8} {'lost':>5} {'twice':>5} {'torn':>5}  panes"
@@ -29,6 +34,23 @@ def every_sink() -> Subject:
     return Subject(
         lambda folder: python("-m", "penstock.testing.crash.scores", folder), ScoresChecker.of, scores.SINKS
     )  # fmt: skip
+
+
+def between_servers() -> Subject:
+    """The pipeline of `crash.ids`, from a Kafka broker to PostgreSQL and back to Kafka."""
+    return Subject(lambda folder: python("-m", "penstock.testing.crash.ids", folder), IdsChecker.of, ids.SINKS)
+
+
+@contextmanager
+def servers(folder: Path) -> Iterator[None]:
+    """A broker with the ids in it and a database, with their data below a folder, for as long as the kills last."""
+    filled = folder / "filled"
+    with broker(folder / "kafka") as one, database(folder / "postgres") as db:
+        os.environ["KAFKA"], os.environ["POSTGRES"] = one.servers, db.url
+        if not filled.exists():
+            ids.produce(one.servers)
+            filled.touch()
+        yield
 
 
 def line(row: Row) -> str:
@@ -56,15 +78,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--resume", type=Path, default=Path("build/faults.json"), help="where progress is kept")
+    parser.add_argument("--servers", action="store_true", help="kill one from Kafka to PostgreSQL and Kafka instead")
     given = parser.parse_args(arguments)
     # Stopped from outside, it takes the run with it that it was about to kill.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    campaign = Campaign.resumed(every_sink(), given.resume, given.seed)
+    with servers(given.resume.with_suffix(".servers")) if given.servers else nullcontext():
+        subject = between_servers() if given.servers else every_sink()
+        return _run(Campaign.resumed(subject, given.resume, given.seed), given.kills)
+
+
+def _run(campaign: Campaign, kills: int) -> int:
     print(HEAD)
     for row in campaign.rows:
         print(line(row))
     began = time.monotonic()
-    for row in campaign.run(given.kills):
+    for row in campaign.run(kills):
         print(line(row), flush=True)
         for said in row.verdict.said:
             print(f"      {said}")

@@ -26,7 +26,7 @@ NOON = parse("2026-01-01T12:00:00Z")
 ONE = Progress(
     batch=7, now=NOON, watermark=NOON - 5_200_000, events=2_000, panes=4, late=1, quarantined=0, seconds=0.5,
     elapsed=0.5, totals=Counts(read=123_456, late=12, quarantined=3), total_panes=80, open_windows=24,
-    laggard="scores/1", shares={"sinks": 0.25},
+    laggard="scores/1", shares={"read": 0.2, "step": 0.3, "sinks": 0.25, "waiting": 0.25},
 )  # fmt: skip
 
 
@@ -44,8 +44,9 @@ def test_times_are_short():
 def test_a_line_says_everything_that_is_asked_of_progress():
     assert line(ONE, 4_000) == (
         "batch 7: 123,456 events in, 4,000/s; W 2026-01-01 11:59:54, 5.2 s behind, slowest scores/1; 24 windows open; "
-        "80 panes, 12 late, 3 quarantined; 0.50 s a batch"
+        "80 panes, 12 late, 3 quarantined; 0.50 s a batch: 20% read, 30% step, 25% sinks, 25% waiting"
     )
+    assert "quarantined; lag 1,200; 0.50 s a batch" in line(replace(ONE, lag=1_200), 0)
     assert "W none yet; 24" in line(replace(ONE, watermark=MIN_TIME), 0)
 
 

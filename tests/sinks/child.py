@@ -38,14 +38,18 @@ def main(name: str, folder: str, delivery: str, batches: int, start: int = 0, ep
     """Deliver batches, each in three parts; files are staged in part, as tasks do."""
     sink: Any = sinks(Path(folder))[name]
     writers: dict[str, Any] = {}
-    for number in range(start, batches):
-        table = batch_table(number)
-        receipts, inline = [], table
-        if hasattr(sink, "stage"):
-            receipts, inline = [sink.stage(PANES, f"{number:09d}-0", table.slice(0, 30))], table.slice(30)
-        parts = [inline.slice(at, 10) for at in range(0, inline.num_rows, 10)]
-        deliver(sink, PANES, writers, batch_of(number, table, epoch=epoch), parts, delivery, receipts=receipts)
-        print(number, flush=True)
+    try:
+        for number in range(start, batches):
+            table = batch_table(number)
+            receipts, inline = [], table
+            if hasattr(sink, "stage"):
+                receipts, inline = [sink.stage(PANES, f"{number:09d}-0", table.slice(0, 30))], table.slice(30)
+            parts = [inline.slice(at, 10) for at in range(0, inline.num_rows, 10)]
+            deliver(sink, PANES, writers, batch_of(number, table, epoch=epoch), parts, delivery, receipts=receipts)
+            print(number, flush=True)
+    finally:
+        for writer in writers.values():
+            writer.close()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from penstock.sinks.duckdb import duckdb
 from penstock.sinks.files import files, read_files
 from penstock.sinks.fingerprint import fingerprint, shown
 from penstock.sinks.memory import memory
+from penstock.sinks.postgres import postgres
 from penstock.sinks.sink import Batch, Sink, Target
 from penstock.sinks.sqlite import sqlite
 
@@ -100,9 +101,19 @@ def give(sink: Sink, table: pa.Table, number: int = 0, target: Target = PANES, *
 
 
 def sinks(folder: Path) -> dict[str, Sink]:
-    """Every sink with a ledger, in a folder of its own."""
+    """Every sink with a ledger, in a folder of its own; PostgreSQL where a file in it says which server and schema."""
     memory("exam").clear()
+    server = folder / "postgres"
+    url, schema = server.read_text().split() if server.exists() else ("", "")
     return {
+        **(
+            {
+                "postgres": postgres(url, table=f"{schema}.scores"),
+                "postgres history": postgres(url, table=f"{schema}_h.scores", history=True),
+            }
+            if url
+            else {}
+        ),
         "sqlite": sqlite(folder / "a.db", table="scores"),
         "sqlite history": sqlite(folder / "h.db", table="scores", history=True),
         "duckdb": duckdb(folder / "a.duckdb", table="scores"),
@@ -136,16 +147,31 @@ def every(sink: Any) -> list[tuple[Any, ...]]:
 
 
 def stored(sink: Any, table: str) -> list[dict[str, Any]]:
-    """The rows of a table in SQLite or DuckDB, as dictionaries."""
-    import duckdb as package
-
-    connection = sqlite3.connect(sink.path) if type(sink).__name__ == "Sqlite" else package.connect(sink.path)
+    """The rows of a table in SQLite, DuckDB or PostgreSQL, as dictionaries."""
+    connection = connected(sink)
     try:
-        found = connection.execute(f'SELECT * FROM "{table}"')
+        found = connection.execute(f'SELECT * FROM "{table}"' if hasattr(sink, "path") else selection(table))
         names = [one[0] for one in found.description]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
     finally:
         connection.close()
+
+
+def connected(sink: Any) -> Any:
+    """A connection of a reader."""
+    import duckdb as package
+    import psycopg
+
+    if not hasattr(sink, "path"):
+        return psycopg.connect(**sink.connection())
+    return sqlite3.connect(sink.path) if type(sink).__name__ == "Sqlite" else package.connect(sink.path)
+
+
+def selection(table: str) -> bytes:
+    """All rows of a table of PostgreSQL, which may be in a schema."""
+    from psycopg import sql
+
+    return sql.SQL("SELECT * FROM {}").format(sql.Identifier(*table.split(".", 1))).as_bytes()
 
 
 def _minute(start: Any) -> int | None:

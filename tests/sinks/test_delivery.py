@@ -9,7 +9,7 @@ import pytest
 
 from penstock.sinks import errors
 from penstock.sinks.delivery import deliver
-from penstock.sinks.errors import ForeignLineage, OutcomeUnknown, ReplayDiverged, SinkBusy, SinkError
+from penstock.sinks.errors import Fenced, ForeignLineage, OutcomeUnknown, ReplayDiverged, SinkBusy, SinkError
 from penstock.sinks.memory import memory
 from penstock.sinks.sqlite import sqlite
 from tests.sinks.outputs import PANES, answers, batch_of, every, give, pane, panes, sinks, stored
@@ -138,6 +138,18 @@ def test_an_output_that_moves_to_another_table_is_refused(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["sqlite", "duckdb"])
+def test_a_run_whose_output_has_moved_writes_nothing_any_more(name, tmp_path):
+    sink: Any = sinks(tmp_path)[name]
+    old = sink.open(PANES)
+    old.begin("L1", 1)
+    assert give(replace(sink, table="elsewhere", takeover=True), TABLE, epoch=2)
+    with pytest.raises(Fenced, match="the output is written elsewhere"):
+        old.write(batch_of(0, TABLE), [TABLE])
+    old.close()
+    assert answers(sink) == []
+
+
+@pytest.mark.parametrize("name", ["sqlite", "duckdb"])
 def test_two_outputs_of_one_pipeline_share_a_file(name, tmp_path):
     sink: Any = sinks(tmp_path)[name]
     writers: dict[str, Any] = {}
@@ -175,7 +187,7 @@ def test_memory_has_no_current_answer_of_discarding_panes():
 
 def test_every_error_has_three_parts_and_is_a_sink_error():
     kinds = [one for one in vars(errors).values() if isinstance(one, type) and one.__module__ == errors.__name__]
-    assert len(kinds) == 9
+    assert len(kinds) == 10
     assert all(issubclass(kind, SinkError) for kind in kinds)
     assert str(ReplayDiverged("what", "why", "instead")) == "what\n  why:     why\n  instead: instead"
 

@@ -17,12 +17,17 @@ from penstock.sinks.files import files
 from penstock.sinks.fits import FITS, MODES, REFUSED
 from penstock.sinks.function import foreach_batch
 from penstock.sinks.memory import memory
+from penstock.sinks.postgres import postgres
 from penstock.sinks.sqlite import sqlite
 from tests.sinks.outputs import BAD, LATES, PANES, give, pane, panes, stored
 
 SINKS = {
-    "upsert": [sqlite("a.db", table="t"), duckdb("a.duckdb", table="t")],
-    "history": [sqlite("a.db", table="t", history=True), duckdb("a.duckdb", table="t", history=True)],
+    "upsert": [sqlite("a.db", table="t"), duckdb("a.duckdb", table="t"), postgres("postgresql:///a", table="t")],
+    "history": [
+        sqlite("a.db", table="t", history=True),
+        duckdb("a.duckdb", table="t", history=True),
+        postgres("postgresql:///a", table="t", history=True),
+    ],
     "append": [files("out"), files("out", format="json"), memory("m"), console(), foreach_batch(print)],
 }
 OUTPUTS = {"panes": PANES, "late": LATES, "quarantine": BAD}

@@ -167,7 +167,7 @@ def test_a_line_is_judged_by_itself_alone(tmp_path_factory, lines, block):
     alone = {}
     at = 0
     for line in data.split(b"\n"):
-        piece = json_lines._Lines(line, *(json_lines.np.array([n]) for n in (0, len(line))), at, "a.json")
+        piece = json_lines.Lines(line, *(json_lines.np.array([n]) for n in (0, len(line))), at, "a.json")
         if line:
             made = json_lines._one_by_one(piece, directory(where, schema=EVERY).schema)
             alone |= dict(zip(made.offsets.tolist(), made.rows.to_pylist(), strict=True))

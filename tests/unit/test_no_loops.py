@@ -47,6 +47,7 @@ SHORT_NAMES = frozenset(name for names in SHORT.values() for name in names.split
 
 # Loops over values, each with the reason why it is no loop per record or per key of an ordinary plan.
 LISTED = {
+    ("cache.py", "Cache.only"): "parts that a memory has no more",
     # users' functions and sketches: per touched (key, window), as explain() says
     ("opaque.py", "partial_each"): "a fold or sketch of each (key, window)",
     ("opaque.py", "grouped_each"): "a fold or sketch of each (key, window)",

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.sinks.sql import list_of, quoted
-from penstock.sinks.writing.net import net
+from penstock.sinks.writing.net import near, net
 from penstock.sinks.writing.values import json_texts, stamps
 
 
@@ -61,19 +61,13 @@ def upsert(connection: sqlite3.Connection, table: str, panes: pa.Table, keys: Se
         connection.executemany(
             f"INSERT INTO {quoted(table)} ({list_of(names)}) VALUES ({', '.join('?' * len(names))}) "
             f"ON CONFLICT ({identity(panes.schema, keys)}) DO UPDATE SET {changed}",
-            zip(*_lists(_near(upserts, keys)), strict=True),
+            zip(*_lists(near(upserts, keys)), strict=True),
         )
 
 
 def _never(schema: pa.Schema, key: str) -> str:
     """A value that the column never holds: bytes among texts and numbers, a text among bytes."""
     return "''" if declared(schema.field(key).type) == "BLOB" else "x''"
-
-
-def _near(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Rows in the order of the index, so that those of one page come together: half the cost in a large table."""
-    first = pa.table([rows[key] for key in keys[:2]], names=["0", "1"][: len(keys)])
-    return rows.take(pc.sort_indices(first, [(name, "ascending") for name in first.column_names]))
 
 
 def _lists(rows: pa.Table) -> list[list[Any]]:

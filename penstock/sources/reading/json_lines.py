@@ -34,10 +34,10 @@ def json_pieces(stream: Any, schema: Schema, where: str, first: int) -> Iterator
         ends = np.append(np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE), len(block))
         starts = np.concatenate([[0], ends[:-1] + 1])
         long = ends > starts
-        yield from _apart(_Lines(block, starts[long], ends[long], first + start, where), schema)
+        yield from apart(Lines(block, starts[long], ends[long], first + start, where), schema)
 
 
-class _Lines:
+class Lines:
     """Lines of a block, by where they start and end."""
 
     __slots__ = ("block", "ends", "offset", "starts", "where")
@@ -49,8 +49,8 @@ class _Lines:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def part(self, low: int, high: int) -> _Lines:
-        return _Lines(self.block, self.starts[low:high], self.ends[low:high], self.offset, self.where)
+    def part(self, low: int, high: int) -> Lines:
+        return Lines(self.block, self.starts[low:high], self.ends[low:high], self.offset, self.where)
 
     @property
     def bytes(self) -> memoryview:
@@ -93,7 +93,7 @@ def _blocks(stream: Any) -> Iterator[tuple[int, bytes]]:
         rest = data
 
 
-def _apart(lines: _Lines, schema: Schema) -> Iterator[Piece]:
+def apart(lines: Lines, schema: Schema) -> Iterator[Piece]:
     """Runs of lines that look like rows through Arrow, and those between them one by one."""
     plain = lines.plain()
     edges = [0, *(np.flatnonzero(plain[1:] != plain[:-1]) + 1).tolist(), len(lines)]
@@ -108,7 +108,7 @@ def _apart(lines: _Lines, schema: Schema) -> Iterator[Piece]:
             yield _one_by_one(part, schema)
 
 
-def _halved(lines: _Lines, schema: Schema) -> Iterator[Piece]:
+def _halved(lines: Lines, schema: Schema) -> Iterator[Piece]:
     if not len(lines):
         return
     try:
@@ -124,7 +124,7 @@ def _halved(lines: _Lines, schema: Schema) -> Iterator[Piece]:
     yield from _halved(lines.part(middle, len(lines)), schema)
 
 
-def _whole(lines: _Lines, schema: Schema) -> Piece:
+def _whole(lines: Lines, schema: Schema) -> Piece:
     """All lines through Arrow's reader; an exception where one of them is not plainly a row."""
     data = lines.bytes
     if not lines.plain().all():
@@ -157,7 +157,7 @@ def _whole(lines: _Lines, schema: Schema) -> Piece:
     return without(rows, lines.offset + lines.starts, bad, texts)
 
 
-def _asked(kind: str, name: str, lines: _Lines) -> pa.DataType:
+def _asked(kind: str, name: str, lines: Lines) -> pa.DataType:
     """What Arrow's reader is asked for: times and days are texts to it, or numbers where the first line has one."""
     if kind == "timestamp":
         try:
@@ -184,7 +184,7 @@ def _typed(array: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
     return from_text(array, kind, lambda text: decode_value(text, kind))
 
 
-def _one_by_one(lines: _Lines, schema: Schema) -> Piece:
+def _one_by_one(lines: Lines, schema: Schema) -> Piece:
     rows, offsets, undecoded = [], [], []
     for i in range(len(lines)):
         offset = lines.offset + int(lines.starts[i])
@@ -200,7 +200,7 @@ def _one_by_one(lines: _Lines, schema: Schema) -> Piece:
     return Piece(np.array(offsets, dtype=np.int64), to_arrow(rows, schema), tuple(undecoded))
 
 
-def _text(lines: _Lines, i: int) -> tuple[str, str | None]:
+def _text(lines: Lines, i: int) -> tuple[str, str | None]:
     """A line as text, and why it is none."""
     start, end = int(lines.starts[i]), int(lines.ends[i])
     data = lines.block[start : min(end, start + LONGEST + 1)]

@@ -13,10 +13,15 @@ from penstock.testing.crash.plan import Pace, kill_of
 from penstock.testing.crash.process import Death, Kill, died
 from penstock.testing.crash.verdict import Checker, Verdict
 
+FAILED = "it failed"
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A script that runs a pipeline below a folder, and how what it wrote is judged."""
+    """A script that runs a pipeline below a folder, and how what it wrote is judged.
+
+    `{life}` in the name of a sink stands for the life, where each has a table of its own.
+    """
 
     command: Callable[[str], Sequence[str]]
     checker: Callable[[str, str], Checker]
@@ -70,7 +75,7 @@ class Campaign:
 
     def run(self, kills: int) -> Iterator[Row]:
         """Kill until so many have died; the last life is let live to its end."""
-        checker = self._undisturbed()
+        checker = self.undisturbed()
         while self.killed < kills or self._begun():
             kill = None
             if self.killed < kills:
@@ -81,7 +86,9 @@ class Campaign:
 
     def _next(self) -> Kill:
         missed = len(list(takewhile(lambda row: row.kill is None, reversed(self.rows))))
-        return kill_of(self.killed + 1, self.seed, self.subject.sinks, self._batches(), self.pace, missed)
+        life = self._folder().name.replace("-", "")
+        sinks = tuple(one.replace("{life}", life) for one in self.subject.sinks)
+        return kill_of(self.killed + 1, self.seed, sinks, self._batches(), self.pace, missed)
 
     def _judged(self, checker: Checker, kill: Kill | None, death: Death) -> Row:
         """Look at the sinks, write the line down, and begin another life where this one is over."""
@@ -89,7 +96,7 @@ class Campaign:
         wrong = death.code != 0 and not death.killed
         verdict = Verdict(said=(death.said[-2000:],)) if wrong else Verdict()
         verdict += checker.check(str(self._folder()), ended=death.code == 0)
-        at = f"it failed, exit code {death.code}" if wrong else "ended" if death.code == 0 else str(kill)
+        at = f"{FAILED}, exit code {death.code}" if wrong else "ended" if death.code == 0 else str(kill)
         row = Row(self.killed + 1 if death.killed else None, self.life, at, death.batches, len(here), verdict)
         self.rows.append(row)
         if not death.killed:
@@ -97,7 +104,8 @@ class Campaign:
         self._save()
         return row
 
-    def _undisturbed(self) -> Checker:
+    def undisturbed(self) -> Checker:
+        """Run it once without a kill, unless that was done, and learn from it what is right."""
         folder = self.file.with_suffix(".runs") / "undisturbed"
         log, done = folder / self.subject.log, folder / "done"
         if not done.exists():

@@ -11,6 +11,7 @@ from penstock.testing.crash.process import Kill
 BATCH_POINTS = ("offsets", "batch:begin", "task:read", "task:step", "batch:collected", "clock:before", "clock:after",
                 "batch:end", "commits")  # fmt: skip
 SINK_POINTS = ("sink:begin", "sink:write", "sink:commit:before", "sink:commit:after")
+GIVEN_UP = 4  # misses
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,11 @@ def points(sinks: tuple[str, ...]) -> tuple[str, ...]:
 def kill_of(number: int, seed: int, sinks: tuple[str, ...], committed: int, pace: Pace, missed: int = 0) -> Kill:
     """The kill of that number, in a run that goes on after so many batches: a point if it is even, else a moment.
 
-    If it was missed, as late rows come late and a run may end too soon, it is tried again in a later batch, or sooner.
+    If it was missed, as late rows come late and a run may end too soon, it is tried again in a later batch, or sooner;
+    a point that was missed too often is given up for a moment.
     """
     random = Random(f"{seed}/{number}")
-    if number % 2 == 0:
+    if number % 2 == 0 and missed < GIVEN_UP:
         names = list(points(sinks))
         Random(seed).shuffle(names)
         name = names[number // 2 % len(names)]

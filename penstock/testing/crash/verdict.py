@@ -47,13 +47,13 @@ class Written:
     def judge(self, found: Rows, ended: bool) -> Verdict:
         """Compare what is found with the batches up to the last one that is there, or with all of them."""
         number = {row: i for i, rows in enumerate(self.batches) for row in rows}
-        held = Counter(found)
+        held, all_rows = Counter(found), Counter(self._rows(len(self.batches) - 1))
         last = max((number[row] for row in held if row in number), default=-1)
         upto = len(self.batches) - 1 if ended else last
-        lost = [row for row in self._rows(upto) if row not in held]
+        lost = list((Counter(self._rows(upto)) - held).elements())
         torn = [row for row in lost if number[row] == last]
         foreign = [row for row in held if row not in number]
-        twice = sum(times - 1 for row, times in held.items() if row in number)
+        twice = sum(max(0, times - all_rows[row]) for row, times in held.items() if row in number)
         said = [f"{self.name}: {what} {rows[0]}" for what, rows in (("lacks", lost), ("has", foreign)) if rows]
         return Verdict(len(lost) - len(torn), twice, len(torn), len(foreign), tuple(said))
 

@@ -1,0 +1,194 @@
+"""Which rows could not be used, wherever they are kept, and how repaired ones are taken back.
+
+An exported row is one JSON object a line: `source`, `partition`, `offset`, `step`, `reason`, `raw`, and `row`, the
+columns of the source, or null where the text could not be read. People mend `row` and leave the rest as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.checkpoint.repaired import Place, Repaired, chunks
+from penstock.checkpoint.store import Store
+from penstock.errors import DataError, PenstockError, did_you_mean
+from penstock.pipeline import Output, Pipeline
+from penstock.schema import Schema
+
+NAMES = ("source", "partition", "offset", "step", "reason", "raw")
+_FIRST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """A row in quarantine: where it was read, at which step it failed and why, and its text."""
+
+    source: str
+    partition: str
+    offset: int
+    step: str
+    reason: str
+    raw: str
+
+    @property
+    def place(self) -> Place:
+        """What tells it from every other."""
+        return self.source, self.partition, self.offset
+
+    def exported(self) -> dict[str, Any]:
+        """All of it as JSON has it, with the columns that its text gives."""
+        return {**asdict(self), "row": _columns(self.raw)}
+
+
+def quarantined(store: Store, pipeline: Pipeline | None) -> Iterator[Bad]:
+    """The rows kept under a checkpoint, and those that the pipeline writes to sinks that can be read."""
+    from penstock.spark.outlets import kept_rows
+
+    for table in kept_rows(store, "quarantine"):
+        yield from (Bad(**row) for row in table.to_pylist())
+    for output in () if pipeline is None else pipeline.outputs:
+        if output.kind == "quarantine":
+            yield from _written(output)
+
+
+def readable(pipeline: Pipeline) -> bool:
+    """Whether every quarantined row of the pipeline can be found again: none goes to a sink that is not read here."""
+    return all(_reader(output) is not None for output in pipeline.outputs if output.kind == "quarantine")
+
+
+def repaired(file: Path, pipeline: Pipeline, known: Collection[Place] | None) -> tuple[list[Repaired], int]:
+    """The rows of an exported file that have columns, and how many have none; the first wrong line is refused."""
+    schemas = {one.source.name: one.source.schema for one in pipeline.plan.inputs}
+    rows, numbers, empty = [], [], 0
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        one = _parsed(f"{file}, line {number}", line, schemas, known)
+        if one is None:
+            empty += 1
+        else:
+            rows.append(one)
+            numbers.append(number)
+    for name, schema in schemas.items():
+        _refuse_undecodable(file, name, schema, [(n, one) for n, one in zip(numbers, rows, strict=True)
+                                                 if one.place[0] == name])  # fmt: skip
+    return rows, empty
+
+
+def _parsed(where: str, line: str, schemas: dict[str, Schema], known: Collection[Place] | None) -> Repaired | None:
+    try:
+        held = json.loads(line)
+        place = (held["source"], held["partition"], held["offset"])
+        row = held["row"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{where} is not a quarantined row",
+            f"{type(error).__name__}: {error}; a line has source, partition, offset and row, as they were exported",
+            "mend `row` only; penstock quarantine list --export writes the file anew",
+        ) from None
+    if place[0] not in schemas:
+        raise DataError(
+            f"{where} is of the source {place[0]!r}, which the pipeline does not have",
+            f"its sources are: {', '.join(schemas)}",
+            did_you_mean(str(place[0]), schemas),
+        )
+    if known is not None and place not in known:
+        raise DataError(
+            f"{where}: {place[0]}/{place[1]} has no quarantined row with the offset {place[2]!r}",
+            "a row that was used would be counted a second time",
+            "leave source, partition and offset as they were exported",
+        )
+    if row is not None and not isinstance(row, dict):
+        raise DataError(
+            f"{where}: `row` is {row!r}",
+            "it holds the columns of the source by their names",
+            f"write an object, such as {json.dumps(dict.fromkeys(schemas[place[0]].names))}",
+        )
+    return None if row is None else Repaired(place, row)
+
+
+def _refuse_undecodable(file: Path, source: str, schema: Schema, rows: list[tuple[int, Repaired]]) -> None:
+    """Refuse rows that would only be quarantined again; the source decodes them in the same way."""
+    wrong = []
+    for number, one in rows:
+        unknown = [name for name in one.row if name not in schema.names]
+        if unknown:
+            wrong.append(f"line {number}: there is no column {unknown[0]!r}")
+            continue
+        try:
+            found = [bad.reason for chunk in chunks([one.row], schema, 0) for bad in chunk.undecoded]
+        except ValueError as error:
+            found = [f"a binary column is written as hex digits: {error}"]
+        wrong += [f"line {number}: {reason}" for reason in found]
+    if wrong:
+        more = f", and {len(wrong) - _FIRST} more" if len(wrong) > _FIRST else ""
+        raise DataError(
+            f"{len(wrong)} of the rows in {file} are still not rows of {source}",
+            "; ".join(wrong[:_FIRST]) + more,
+            "mend them, or remove these lines",
+        )
+
+
+def _columns(raw: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _written(output: Output) -> Iterator[Bad]:
+    read = _reader(output)
+    if read is None:
+        raise PenstockError(
+            f"the quarantine is written to {output.sink.describe()}",
+            "that is not read by this command: it reads SQLite, DuckDB, files and what is kept under the checkpoint",
+            "read it there; a line of the file for replay has source, partition, offset and row",
+        )
+    yield from read(output.sink)
+
+
+def _reader(output: Output) -> Any:
+    return {"Sqlite": _sqlite, "Duckdb": _duckdb, "Files": _files}.get(type(output.sink).__name__)
+
+
+def _sqlite(sink: Any) -> Iterator[Bad]:
+    if not Path(sink.path).exists():
+        return
+    with closing(sqlite3.connect(f"file:{Path(sink.path).absolute()}?mode=ro", uri=True)) as connection:
+        asked = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+        if connection.execute(asked, (sink.table,)).fetchone():
+            yield from (Bad(*row) for row in connection.execute(_asked(sink.table)))
+
+
+def _duckdb(sink: Any) -> Iterator[Bad]:
+    import duckdb
+
+    if not Path(sink.path).exists():
+        return
+    with duckdb.connect(sink.path, read_only=True) as connection:
+        if connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [sink.table]).fetchone():
+            yield from (Bad(*row) for row in connection.execute(_asked(sink.table)).fetchall())
+
+
+def _files(sink: Any) -> Iterator[Bad]:
+    from penstock.sinks.files import read_files
+
+    try:
+        table = read_files(sink.path)
+    except PenstockError as error:
+        if "nothing was ever published" in error.what:
+            return
+        raise
+    yield from (Bad(**row) for row in table.to_pylist())
+
+
+def _asked(table: str) -> str:
+    from penstock.sinks.sql import list_of, quoted
+
+    return f"SELECT {list_of(NAMES)} FROM {quoted(table)} ORDER BY rowid"

@@ -1,0 +1,46 @@
+"""A password or token that never shows itself: not in a log, an error, a plan or a page."""
+
+from __future__ import annotations
+
+import os
+
+from penstock.errors import PlanError
+
+
+class Secret:
+    """Text that prints as `***`; `reveal` gives it to whoever must send it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The text itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "***"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+def secret(name: str) -> Secret:
+    """The secret that the environment variable of that name holds."""
+    value = os.environ.get(name)
+    if value is None:
+        raise PlanError(
+            f"the environment variable {name} is not set",
+            "a secret is read from the environment, so that it stands in no file",
+            f"set it before the start, such as: {name}=... penstock run pipeline.py",
+        )
+    return Secret(value)
+
+
+def revealed(value: str | Secret) -> str:
+    """Plain text as it is, a secret's own."""
+    return value.reveal() if isinstance(value, Secret) else value

@@ -1,0 +1,222 @@
+"""Flat Avro records as columns: every message is at the same field, and all of them take a step at a time.
+
+Avro has no lengths to jump by: a record is read from its first field to its last. Here that is done for all records
+of a block together, in numpy, with the place that each has reached; a record that cannot be read so is left over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+PAD = 16  # bytes behind the last message that may be looked at
+_PLAIN = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+_LOGICAL = {
+    ("int", "date"): pa.date32(),
+    ("long", "timestamp-millis"): pa.timestamp("ms", tz="UTC"),
+    ("long", "timestamp-micros"): pa.timestamp("us", tz="UTC"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field: its kind, its Arrow type if it is a logical one, and which branch of its union is null."""
+
+    name: str
+    kind: str
+    logical: pa.DataType | None = None
+    null: int | None = None
+    size: int = 0
+    symbols: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A record whose fields are all plain."""
+
+    fields: tuple[Field, ...]
+
+    def columns(self, values: Sequence[bytes], wanted: Collection[str]) -> tuple[pa.RecordBatch, np.ndarray]:
+        """The wanted columns of the records that could be read, and which ones those are."""
+        walk = Walk.over(values)
+        read = [(one.name, walk.field(one)) for one in self.fields]
+        walk.good &= walk.at == walk.end
+        rows = pa.array(np.flatnonzero(walk.good))
+        every = bool(walk.good.all())
+        made = {name: column if every else column.take(rows) for name, column in
+                ((name, walk.column(one)) for name, one in read if name in wanted)}  # fmt: skip
+        if made:
+            return pa.RecordBatch.from_pydict(made), walk.good
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([]))), walk.good
+
+
+@dataclass
+class Read:
+    """What was read of a field: numbers, or where its bytes are; and where it is null."""
+
+    field: Field
+    numbers: np.ndarray | None = None
+    starts: np.ndarray | None = None
+    ends: np.ndarray | None = None
+    null: np.ndarray | None = None
+
+
+@dataclass
+class Walk:
+    """Where each record of a block has been read to."""
+
+    data: np.ndarray
+    buffer: pa.Buffer
+    at: np.ndarray
+    end: np.ndarray
+    good: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.good = np.ones(len(self.at), bool)
+
+    @staticmethod
+    def over(values: Sequence[bytes]) -> Walk:
+        """The records laid end to end."""
+        sizes = np.fromiter(map(len, values), np.int64, len(values))
+        buffer = pa.py_buffer(b"".join([*values, bytes(PAD)]))
+        ends = np.cumsum(sizes)
+        return Walk(np.frombuffer(buffer, np.uint8), buffer, ends - sizes, ends)
+
+    def field(self, one: Field) -> Read:
+        """One field of every record; those for which it goes wrong are not good any more and stay where they are."""
+        null = None
+        if one.null is not None:
+            branch = self._varint()
+            self._refuse((branch != 0) & (branch != 1))
+            null = branch == one.null
+        read = self._plain(one, null)
+        read.null = null
+        self._refuse(self.at > self.end)
+        return read
+
+    def _plain(self, one: Field, null: np.ndarray | None) -> Read:
+        if one.kind == "null":
+            return Read(one)
+        if one.kind in ("int", "long", "enum"):
+            numbers = self._varint(null)
+            if one.kind == "int":
+                self._refuse((numbers < -(2**31)) | (numbers >= 2**31))
+            if one.kind == "enum":
+                self._refuse((numbers < 0) | (numbers >= len(one.symbols)))
+            return Read(one, numbers)
+        if one.kind == "boolean":
+            numbers = self._fixed("u1", null)
+            self._refuse(numbers > 1)
+            return Read(one, numbers == 1)
+        if one.kind in ("float", "double"):
+            return Read(one, self._fixed("<f4" if one.kind == "float" else "<f8", null))
+        return self._bytes(one, null)
+
+    def _bytes(self, one: Field, null: np.ndarray | None) -> Read:
+        fixed = np.full(len(self.at), one.size) if null is None else np.where(null, 0, one.size)
+        sizes = fixed if one.kind == "fixed" else self._varint(null)
+        self._refuse((sizes < 0) | (sizes > self.end - self.at))
+        there = self.good if null is None else self.good & ~null
+        starts = self.at
+        self.at = starts + np.where(there, sizes, 0)
+        return Read(one, starts=starts, ends=self.at)
+
+    def _varint(self, null: np.ndarray | None = None) -> np.ndarray:
+        """A zigzag number of every record, but of those whose value is null."""
+        data, at = self.data, self.at.copy()
+        low = data[at]
+        numbers = (low & 0x7F).astype(np.uint64)
+        more = low >= 0x80
+        at += 1
+        if null is not None:
+            numbers[null], more[null] = 0, False
+            at[null] -= 1
+        rows = np.flatnonzero(more)
+        for shift in range(7, 70, 7):
+            if not len(rows):
+                break
+            low = data[at[rows]]
+            numbers[rows] |= (low & np.uint64(0x7F)).astype(np.uint64) << np.uint64(shift)
+            at[rows] += 1
+            rows = rows[low >= 0x80]
+            at[rows] = np.minimum(at[rows], self.end[rows])
+        self.at = at
+        if len(rows):
+            self.good[rows] = False
+        signed: np.ndarray = (numbers >> np.uint64(1)).view(np.int64) ^ -(numbers & np.uint64(1)).view(np.int64)
+        return signed
+
+    def _fixed(self, kind: str, null: np.ndarray | None) -> np.ndarray:
+        """A number of so many bytes of every record."""
+        width = np.dtype(kind).itemsize
+        at = self.at
+        numbers = self.data[at[:, None] + np.arange(width)].view(kind)[:, 0]
+        self.at = at + width if null is None else at + np.where(null, 0, width)
+        return numbers
+
+    def _refuse(self, bad: np.ndarray) -> None:
+        if bad.any():
+            self.good &= ~bad
+        if not self.good.all():
+            self.at = np.where(self.good, self.at, self.end)
+
+    def column(self, read: Read) -> pa.Array:
+        """What was read of a field, as Arrow has it; anything where the record is not good."""
+        one = read.field
+        if one.kind == "null":
+            return pa.nulls(len(self.at))
+        if read.starts is not None and read.ends is not None:
+            return self._slices(read.starts, read.ends, read.null)
+        assert read.numbers is not None
+        sound = read.numbers if bool(self.good.all()) else np.where(self.good, read.numbers, read.numbers.dtype.type(0))
+        made = pa.array(sound, mask=read.null)
+        if one.kind == "enum":
+            return pa.array(one.symbols, pa.string()).take(made)
+        if one.logical is None:
+            return made
+        return made.cast(pa.int32()).view(one.logical) if one.kind == "int" else made.view(one.logical)
+
+    def _slices(self, starts: np.ndarray, ends: np.ndarray, null: np.ndarray | None) -> pa.Array:
+        """Stretches of the block: every other element of an array whose elements touch, the gaps between left out."""
+        if not len(starts):
+            return pa.array([], pa.binary())
+        edges = np.empty(2 * len(starts), np.int32)
+        edges[0::2], edges[1::2] = starts, ends
+        touching = pa.Array.from_buffers(pa.binary(), len(edges) - 1, [None, pa.py_buffer(edges), self.buffer])
+        rows = pa.array(np.arange(0, len(edges), 2), mask=null)
+        return touching.take(rows)
+
+
+def flat(schema: Any) -> Flat | None:
+    """A record's schema as flat fields, or None where it is not flat."""
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        return None
+    fields = [_field(one["name"], one["type"]) for one in schema["fields"]]
+    kept = tuple(one for one in fields if one is not None)
+    return Flat(kept) if len(kept) == len(fields) else None
+
+
+def _field(name: str, kind: Any) -> Field | None:
+    if isinstance(kind, list):
+        branches = [_field(name, one) for one in kind]
+        others = [one for one in branches if one is not None and one.kind != "null"]
+        if len(kind) != 2 or len(others) != 1 or branches.count(None) or "null" not in kind:
+            return None
+        (one,) = others
+        return Field(name, one.kind, one.logical, kind.index("null"), one.size, one.symbols)
+    if isinstance(kind, str):
+        return Field(name, kind) if kind in _PLAIN else None
+    word, logical = kind.get("type"), kind.get("logicalType")
+    if word == "enum":
+        return Field(name, "enum", symbols=tuple(kind["symbols"]))
+    if logical is not None and (word, logical) not in _LOGICAL:
+        return None
+    if word == "fixed":
+        return Field(name, "fixed", size=int(kind["size"]))
+    return Field(name, word, _LOGICAL.get((word, logical))) if word in _PLAIN else None

@@ -1,0 +1,99 @@
+"""The pipeline that is killed between real servers: unique ids from Kafka, each to PostgreSQL and to Kafka again.
+
+`python -m penstock.testing.crash.ids FOLDER` runs it there, from wherever it was killed, until all is written; the
+servers are named by KAFKA and POSTGRES. Some of the ids were sent in transactions that were aborted: nobody may see
+them. Each id is a key of its own, so that whatever is lost or doubled can be named.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import penstock as ps
+from penstock.checkpoint.store import CheckpointError
+from penstock.pipeline import Pipeline, pipeline
+from penstock.progress import Progress
+from penstock.sinks.kafka import to_kafka
+from penstock.sinks.postgres import postgres
+from penstock.sources.kafka import kafka
+
+NAME = "ids"
+TOPIC = "ids"
+PARTITIONS = 3
+IDS = 6_000
+BATCH_ROWS = 600
+IN_TRANSACTION = 100
+ABORTED = 4  # of so many transactions one is aborted, after all of it was sent
+SINKS = (f"{NAME}/panes/postgres:public.ids_{{life}}", f"{NAME}/panes/kafka:ids-{{life}}")
+
+
+def produce(servers: str) -> None:
+    """Fill the topic, once: ids in order of time, in transactions, every fourth of them aborted."""
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": "ids-producer"})
+    producer.init_transactions()
+    for first in range(0, IDS, IN_TRANSACTION):
+        producer.begin_transaction()
+        for number in range(first, first + IN_TRANSACTION):
+            at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(milliseconds=number)
+            value = json.dumps({"id": number, "at": at.isoformat()})
+            producer.produce(TOPIC, value, partition=number % PARTITIONS)
+        producer.flush()
+        if aborted(first):
+            producer.abort_transaction()
+        else:
+            producer.commit_transaction()
+
+
+def aborted(number: int) -> bool:
+    """Whether an id was sent in a transaction that was aborted."""
+    return number // IN_TRANSACTION % ABORTED == ABORTED - 1
+
+
+def life_of(folder: str) -> str:
+    """What the tables and topics of a life are called by."""
+    return Path(folder).name.replace("-", "")
+
+
+def made(folder: str) -> Pipeline:
+    """The pipeline of a life, with a table and a topic of its own."""
+    servers, database, life = os.environ["KAFKA"], os.environ["POSTGRES"], life_of(folder)
+    ids = kafka(TOPIC, servers=servers, schema="id long, at timestamp", end="latest")
+    counted = (
+        ids.event_time("at", watermark=ps.bounded("100 milliseconds")).key_by("id").window(ps.tumbling("1 second"))
+        .aggregate(n=ps.rows())
+    )  # fmt: skip
+    return pipeline(
+        NAME,
+        counted.write(postgres(database, table=f"ids_{life}", history=True)),
+        counted.write(to_kafka(f"ids-{life}", servers=servers, compacted=False, create=True)),
+        shards=2, batch_rows=BATCH_ROWS,
+    )  # fmt: skip
+
+
+def main(folder: str) -> None:
+    """Run until the topic is drained, then close every window."""
+
+    def told(progress: Progress) -> None:
+        print(json.dumps(progress.plain()), flush=True)
+
+    whole = made(folder)
+    try:
+        for until in ("caught_up", "end"):
+            print(whole.run(checkpoint=f"{folder}/checkpoint", batch_every="0", until=until, on_progress=told))
+    except CheckpointError as error:
+        if "is finished" not in str(error):
+            raise
+        print(error)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,76 @@
+"""One run of a user's pipeline that may be killed: `python -m penstock.testing.crash.life RUNS FOLDER`.
+
+It plays the tape in RUNS, writes below FOLDER, and goes on from wherever it was killed until every window is closed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from penstock.pipeline import Pipeline
+from penstock.testing.crash.redirect import kept, life_of
+from penstock.testing.crash.tape import Tape
+
+SETTINGS, TAPE, CLOCKS = "settings.json", "tape.json", "clocks.json"
+CHECKPOINT = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What every life of a campaign is told."""
+
+    file: str
+    pipeline: str
+    without: list[str]
+    token: str
+
+    def save(self, runs: Path) -> None:
+        """Write it down."""
+        (runs / SETTINGS).write_text(json.dumps(asdict(self)))
+
+    @classmethod
+    def load(cls, runs: Path) -> Settings:
+        """Read it again."""
+        return cls(**json.loads((runs / SETTINGS).read_text()))
+
+
+def pipeline_of(runs: Path, folder: Path) -> Pipeline:
+    """The user's pipeline as that life runs it."""
+    from penstock.cli.loading import load
+
+    settings = Settings.load(runs)
+    pipeline = load(settings.file)
+    return life_of(pipeline, Tape.load(runs / TAPE), folder, kept(pipeline, settings.without), settings.token)
+
+
+def main(runs: str, folder: str) -> int:
+    """Run until the tape has ended, then close every window."""
+    from penstock.checkpoint.store import CheckpointError
+    from penstock.cli.telling import tell
+    from penstock.progress import Progress
+
+    def told(progress: Progress) -> None:
+        print(json.dumps(progress.plain()), flush=True)
+
+    os.environ["PENSTOCK_CLOCK_SHIFT"] = str(Path(runs) / CLOCKS)
+    try:
+        whole = pipeline_of(Path(runs), Path(folder))
+        for until in ("caught_up", "end"):
+            print(whole.run(checkpoint=f"{folder}/{CHECKPOINT}", batch_every="0", until=until, on_progress=told))
+    except CheckpointError as error:
+        if "is finished" in error.what:
+            return 0
+        tell(error)
+        return 1
+    except Exception as error:
+        tell(error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,37 @@
+"""Rows 1 and 2 between real servers: unique ids from Kafka to PostgreSQL and Kafka, and a run that is killed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from penstock.testing.crash.ids import IDS, aborted
+from penstock.testing.crash.ids_check import ids_right
+from penstock.testing.faults import main
+
+
+def test_rows_1_and_2_a_dozen_kills_between_servers_change_nothing(tmp_path, capsys):
+    """Each id that was committed is there once, none that was aborted, and no batch in part."""
+    kept = tmp_path / "kills.json"
+    assert main(["--servers", "--kills", "12", "--seed", "11", "--resume", str(kept)]) == 0, capsys.readouterr().out
+    rows = json.loads(kept.read_text())["rows"]
+    assert sum(row["kill"] is not None for row in rows) == 12
+    assert "lost 0, duplicated 0, torn 0, panes equal" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("wrong", "found"), [
+    ([], {}),
+    ([(0, 1)], {"duplicated": 1}),
+    ([(399, 1)], {"foreign": 1}),
+])  # fmt: skip
+def test_the_checker_finds_what_is_wrong(wrong, found):
+    """So that its zeros mean something."""
+    right = [(number, 1) for number in range(IDS) if not aborted(number)]
+    verdict = ids_right("kafka", right + wrong, ended=False)
+    assert {name: getattr(verdict, name) for name in ("duplicated", "foreign")} == {
+        "duplicated": 0,
+        "foreign": 0,
+    } | found
+    assert not ids_right("kafka", right[1:], ended=True).good
+    assert not ids_right("kafka", [(0, 2), *right[1:]], ended=True).good

@@ -1,0 +1,99 @@
+"""A pipeline on Spark that reads a real broker: caught up, killed before its first commit, and catching up unevenly."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+import penstock as ps
+from penstock.checkpoint.status import standing
+from penstock.cli.standing import lag_table
+from penstock.sinks.memory import STORES
+from penstock.testing.crash.process import FAST_JAVA
+from tests.kafka.talking import Kafka
+from tests.spark.driving import caught_up, clock
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = "team string, points long, at timestamp"
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """The session that Penstock makes, on two cores."""
+    import os
+
+    from penstock.spark.session import session
+
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", FAST_JAVA)
+    return session(master="local[2]")
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """What memory sinks hold is let go after each test."""
+    yield
+    STORES.clear()
+
+
+def scores(seconds, team="red"):
+    return [{"team": team, "points": 1, "at": clock(second)} for second in seconds]
+
+
+GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+
+
+def totals(log: Kafka, topic: str, name: str, **how):
+    stream = log.read(topic, SCHEMA, name="scores", **how)
+    timed = stream.event_time("at", watermark=ps.bounded("1 second", idle=None, max_skew=None))
+    panes = timed.key_by("team").window(ps.tumbling("10 seconds")).aggregate(points=ps.sum("points"))
+    return panes, ps.pipeline(name, panes.write(ps.memory(name)), panes.late.write(ps.memory(f"{name}-late")),
+                              panes.quarantine.write(ps.memory(f"{name}-bad")), batch_rows=300)  # fmt: skip
+
+
+def test_7_a_backlog_is_drained_without_running_ahead_of_a_slow_partition(spark, log, real_broker, tmp_path):
+    """Row 7: a partition that is far behind the others in event time holds the windows; nobody's events are late."""
+    topic = log.topic(partitions=3)
+    for partition, rows in enumerate(
+        (scores(range(0, 600)), scores(range(300, 600)), scores(sorted([*range(0, 600)] * 3)))
+    ):
+        log.put(topic, rows, partition)
+    log.put(topic, [b"poison"], 1)
+    _, pipeline = totals(log, topic, "slow", group=f"{log.prefix}-g")
+    told = caught_up(pipeline, tmp_path / "checkpoint")
+    assert told[-1].totals.read == 2_701
+    assert told[-1].totals.late == 0
+    assert ps.memory("slow-late").rows == []
+    (bad,) = ps.memory("slow-bad").rows
+    assert (bad["partition"], bad["offset"], bad["raw"]) == (f"{topic}/1", 300, "poison")
+    assert sum(row["points"] for row in ps.memory("slow").rows) == 590 + 290 + 3 * 590
+    # The lag in Kafka's own words, and the same columns by ours.
+    kafkas = real_broker.tool(GROUPS, "--describe", "--group", f"{log.prefix}-g").splitlines()
+    ours = lag_table(standing(str(tmp_path / "checkpoint")))
+    wanted = ["TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"]
+    assert columns(kafkas, wanted) == columns(ours, wanted)
+    assert columns(ours, wanted)[2] == [topic, "2", "1800", "1800", "0"]
+
+
+def columns(lines, names):
+    """Some columns of a table of words, in order of the partitions."""
+    head, *rows = [line.split() for line in lines if line.strip()]
+    places = [head.index(name) for name in names]
+    return sorted([row[place] for place in places] for row in rows)
+
+
+def test_a_batch_that_is_run_again_begins_where_the_first_one_began(spark, log, tmp_path):
+    """The first batch was logged and never committed: what came meanwhile belongs to the next one, and none is lost."""
+    topic = log.topic()
+    log.put(topic, scores(range(0, 100)))
+    _, pipeline = totals(log, topic, "again", start="latest")
+    checkpoint = tmp_path / "checkpoint"
+    caught_up(pipeline, checkpoint)
+    for commit in (checkpoint / "commits").iterdir():
+        commit.unlink() if commit.is_file() else shutil.rmtree(commit)
+    log.put(topic, scores(range(100, 131)))
+    caught_up(pipeline, checkpoint)
+    told = caught_up(pipeline, checkpoint)
+    assert told[-1].totals.read == 31
+    assert sum(row["points"] for row in ps.memory("again").rows) == 20

@@ -1,0 +1,1 @@
+"""The Kafka sink on a real broker."""

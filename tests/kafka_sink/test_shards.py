@@ -1,0 +1,97 @@
+"""What tasks write themselves: each shard of a batch once, whatever is played again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from penstock.errors import PenstockError
+from penstock.sinks.delivery import deliver
+from penstock.sinks.errors import Fenced, OutOfStep, ReplayDiverged
+from penstock.sinks.sink import Stages
+from tests.kafka_sink.checker import Verdict, judged
+from tests.kafka_sink.child import batch_table, ids
+from tests.sinks.outputs import PANES, batch_of
+
+CLEAN = Verdict(0, 0, 0, 0)
+ROWS, SHARDS = 40, 4
+
+
+@pytest.fixture
+def run(to: Any) -> Any:
+    """A parallel sink, begun by a driver."""
+    sink = to(parallel=True)
+    writer = sink.open(PANES)
+    writer.begin("L1", 1)
+    yield sink, {PANES.sink: writer}
+    writer.close()
+
+
+def staged(sink: Any, number: int, shards: Any = range(SHARDS), lineage: str = "L1") -> list[dict[str, Any]]:
+    """What the tasks of a batch do, one after the other."""
+    table, each = batch_table(number, ROWS), ROWS // SHARDS
+    return [sink.bound(lineage).stage(PANES, f"{number:012d}-{shard}-abc", table.slice(shard * each, each))
+            for shard in shards]  # fmt: skip
+
+
+def closed(sink: Any, writers: Any, number: int, receipts: Any, epoch: int = 1) -> bool:
+    """What the driver does with the receipts."""
+    return deliver(sink, PANES, writers, batch_of(number, batch_table(number, ROWS), epoch=epoch), [],
+                   receipts=receipts)  # fmt: skip
+
+
+def test_each_shard_is_written_once_and_the_driver_closes_the_batch(run):
+    sink, writers = run
+    assert isinstance(sink, Stages)
+    for number in range(2):
+        receipts = staged(sink, number)
+        assert all(one["written"] for one in receipts)
+        assert closed(sink, writers, number, receipts)
+    assert judged(sink.servers, sink.topic, {0: ids(0, ROWS), 1: ids(1, ROWS)}) == CLEAN
+
+
+def test_a_batch_that_died_among_its_shards_is_completed_and_not_repeated(run):
+    sink, writers = run
+    staged(sink, 0, shards=[0, 2])
+    receipts = staged(sink, 0)
+    assert [one["written"] for one in receipts] == [False, True, False, True]
+    assert closed(sink, writers, 0, receipts)
+    assert not closed(sink, writers, 0, staged(sink, 0)), "it is played again after the driver closed it"
+    assert judged(sink.servers, sink.topic, {0: ids(0, ROWS)}) == CLEAN
+
+
+def test_two_attempts_of_a_task_at_once_write_one(run):
+    sink, _ = run
+    found: list[bool] = []
+
+    def attempt() -> None:
+        found.extend(one["written"] for one in staged(sink, 0, shards=[1]))
+
+    both = [threading.Thread(target=attempt) for _ in range(2)]
+    for thread in both:
+        thread.start()
+        time.sleep(0.01)
+    for thread in both:
+        thread.join()
+    assert sorted(found) == [False, True]
+
+
+def test_a_shard_with_other_rows_or_beyond_the_batch_is_refused(run):
+    sink, _ = run
+    staged(sink, 5, shards=[0])
+    other = batch_table(6, ROWS).slice(0, 3)
+    with pytest.raises(ReplayDiverged):
+        sink.bound("L1").stage(PANES, f"{5:012d}-0-abc", other)
+    with pytest.raises(OutOfStep):
+        staged(sink, 4, shards=[0])
+
+
+def test_a_task_of_another_lineage_writes_nothing(run):
+    sink, _ = run
+    with pytest.raises(Fenced, match="belongs to lineage L1, not to lineage L2"):
+        staged(sink, 0, lineage="L2")
+    with pytest.raises(PenstockError, match="in whose name"):
+        sink.stage(PANES, "000000000000-0-abc", batch_table(0, 1))
