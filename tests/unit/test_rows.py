@@ -84,7 +84,7 @@ def test_map_declares_the_columns_it_changes(play):
     (lambda row: {"x": 1}, "map gave the column 'x', which its schema does not have"),
     (lambda row: {**row, "v": "many"}, "map gave column 'v': 'many' is not an integer"),
 ], ids=["throws", "no row", "unknown column", "wrong type"])  # fmt: skip
-def test_map_that_fails_on_a_row_quarantines_it_with_the_reason(play, function, reason):
+def test_row_5_map_that_fails_on_a_row_quarantines_it_with_the_reason(play, function, reason):
     script = play(timed(EVENTS).map(lambda row: function(row) if row["v"] == 2 else row))
     assert finish(script, [1, 2, 3]) == [1, 3]
     assert [(row.step, row.reason, row.row["v"]) for row in script.quarantined] == [("map", reason, 2)]
