@@ -35,7 +35,7 @@ def blob_of(compiled, keys, start_at=0):
 
 
 def test_row_16_a_hot_key_is_added_up_before_the_shuffle():
-    """Four in five of 200,000 events have one key: what is sent is a row for each key and window, not for each event."""
+    """Four in five of 200,000 events have one key: what is sent is a row for each key and window."""
     compiled = Compiled(EVENTS.key_by("key").window(ps.tumbling("1 second")).aggregate(total=ps.sum("v")).plan)
     random = np.random.default_rng(7)
     uniform = [f"key{number}" for number in random.integers(0, 1_000, 200_000)]
