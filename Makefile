@@ -83,6 +83,7 @@ bench: $(INSTALLED) java ## beside Spark's own aggregate: throughput, open windo
 
 bench-kafka: $(INSTALLED) java ## beside Spark's Kafka connector, from a broker that is started here
 	@$(BIN)/python -m bench.kafka --json bench/results/kafka.json
+	@$(BIN)/python -m bench.kafka_to_postgres --json bench/results/kafka_to_postgres.json
 
 bench-engine: $(INSTALLED) ## how fast the columnar engine is alone; figures also in bench/results/engine.json
 	@$(BIN)/python bench/engine.py --json bench/results/engine.json

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from penstock.spark.outlets import Outlets
 from penstock.spark.packets import PACKETS, TICK, WORDS, Packet, packet_batches
 from penstock.spark.property import TaskClock
 from penstock.spark.stepping import Word, arrivals_step, tick_of, words_of
+from penstock.spark.waiting import Waiting, say_waiting
 
 _WORD_SCHEMA = pa.schema(
     [("shard", pa.int32()), ("kind", pa.string()), ("head", pa.string()), ("payload", pa.binary())]
@@ -84,7 +86,7 @@ def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease
         heard = gathered(words.collect())
         bad = refuse_counts(pipeline.plan, {}, heard.read)
         lease.refuse_if_lost()
-        given = outlets.write(heard, 0, {})
+        given = outlets.write(heard, 0, {}, Waiting(threading.Event(), say_waiting))
     finally:
         outlets.close()
     clocks = Clocks(1, ClockState(MAX_TIME, now, 1), heard.counts, bad, heard.rows("panes"), True, True, given)

@@ -69,8 +69,9 @@ class Commit:
         times.collected(heard.began)
         self.lease.refuse_if_lost()
         bad = refuse_counts(self.pipeline.plan, self.clocks.bad, heard.read)
-        given = self.deliver(heard, batch)
-        times.written = time.monotonic()
+        waiting = Waiting(self.asked, self._wait)
+        given = self.deliver(heard, batch, waiting)
+        times.written, times.waited = time.monotonic(), waiting.seconds
         reached("clock:before", batch)
         made = self._next(heard, bad, given)
         after = write_clock(self.store, self.lineage, made)
@@ -83,10 +84,9 @@ class Commit:
         tell_tasks(self.context, self.task_clock())
         reached("batch:end", batch)
 
-    def deliver(self, heard: Heard, batch: int) -> dict[str, int]:
+    def deliver(self, heard: Heard, batch: int, waiting: Waiting) -> dict[str, int]:
         """Give every sink its rows; one that does not answer is waited for."""
-        return self.outlets.write(heard, batch, self.clocks.given, replayed=batch == self.replaying,
-                                  waiting=Waiting(self.asked, self._wait))  # fmt: skip
+        return self.outlets.write(heard, batch, self.clocks.given, waiting, replayed=batch == self.replaying)
 
     def _wait(self, error: SinkDown) -> None:
         """Tell that the batch waits for a sink."""
@@ -144,5 +144,5 @@ class Commit:
         )  # fmt: skip
         self.on_progress(self.told)
         if self.throttle is not None:
-            self.throttle.took(heard.counts.read, seconds)
+            self.throttle.took(heard.counts.read, seconds - times.waited)
         self.begun = ended

@@ -33,6 +33,7 @@ from penstock.spark.failure import told
 from penstock.spark.gather import Heard
 from penstock.spark.handle import Handle
 from penstock.spark.run import Kit, start
+from penstock.spark.waiting import Waiting
 from penstock.testing.columnar import late_rows, pane_values
 
 SHARDS = 2
@@ -108,7 +109,7 @@ class ScriptCommit(Commit):
     orders: queue.Queue[Tick | None] = field(default_factory=queue.Queue)
     latest: Heard = field(default_factory=Heard)
 
-    def deliver(self, heard: Heard, batch: int) -> dict[str, int]:
+    def deliver(self, heard: Heard, batch: int, waiting: Waiting) -> dict[str, int]:
         """No sink: the script is given all of it."""
         self.latest = heard
         return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -58,10 +57,9 @@ class Outlets:
             raise
         return outlets
 
-    def write(self, heard: Heard, batch: int, given: Mapping[str, int], *, replayed: bool = False,
-              waiting: Waiting | None = None) -> dict[str, int]:  # fmt: skip
+    def write(self, heard: Heard, batch: int, given: Mapping[str, int], waiting: Waiting, *,
+              replayed: bool = False) -> dict[str, int]:  # fmt: skip
         """Give each output its rows; an output without rows is left alone. Tells which batch each was given last."""
-        waiting = waiting or Waiting(threading.Event(), lambda error: None)
         last = dict(given)
         for name, sink, target in targets_of(self.pipeline):
             if not heard.rows(target.kind):

@@ -22,7 +22,6 @@ from penstock.duration import Duration, not_negative
 from penstock.errors import PlanError, did_you_mean
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
-from penstock.sinks.errors import SinkDown
 from penstock.sources.frame import Frame
 from penstock.spark.batch import batch_input, run_batch
 from penstock.spark.commit import Commit
@@ -35,7 +34,7 @@ from penstock.spark.property import tell_tasks
 from penstock.spark.session import apply_settings, restore_settings, session
 from penstock.spark.source import Wall
 from penstock.spark.throttle import MOST_ROWS, Throttle
-from penstock.spark.waiting import Waiting
+from penstock.spark.waiting import Waiting, say_waiting
 
 UNTIL = ("caught_up", "end")
 
@@ -175,7 +174,7 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     except Exception as error:
         raise told(error) from error
     batch = _next_batch(given.store)
-    resumed = Waiting(threading.Event(), _say_waiting) if batch else None
+    resumed = Waiting(threading.Event(), say_waiting) if batch else None
     outlets = Outlets.opened(pipeline, identity, given.lease.epoch, given.store, staging, spark, resumed)
     handle: Handle | None = None
 
@@ -208,10 +207,6 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     if given.until is not None:
         handle.end_by_itself()
     return handle
-
-
-def _say_waiting(error: SinkDown) -> None:
-    print(f"waiting: {error.what}", file=sys.stderr, flush=True)
 
 
 def default_shards(spark: Any) -> int:

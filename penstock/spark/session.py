@@ -37,6 +37,11 @@ SESSION_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
+    # What Spark remembers of the past for a page that is not there: a stream has a job each second.
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "50",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
     # Spark keeps a pool of Python processes for each environment; this one would part readers from shards.

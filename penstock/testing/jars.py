@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.errors import PenstockError
@@ -29,8 +32,19 @@ def jars(name: str, *packages: str, alone: bool = False) -> Path:
     """The folder with some packages, `group:artifact:version`, and unless `alone` all they need."""
     folder = Path(os.environ.get(CACHE) or Path.home() / ".cache/penstock") / name
     if not (folder / "complete").exists():
-        _fetch(folder, packages, alone)
+        with _alone(folder):
+            if not (folder / "complete").exists():
+                _fetch(folder, packages, alone)
     return folder
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time: two that fetch into one folder would see each other's halves."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f".{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _fetch(folder: Path, packages: tuple[str, ...], alone: bool) -> None:
