@@ -140,10 +140,14 @@ class Database:
         found = programs()
         if not _as_somebody() or _open_to_all(found):
             return found / name
-        copy = self.folder / "programs"
+        # The libraries lie beside the package, and are looked for there.
+        package, copy = found.parents[1], self.folder / "programs"
         if not copy.exists():
-            shutil.copytree(found.parent, copy, symlinks=True)
-        return copy / found.name / name
+            shutil.copytree(found.parent, copy / package.name / found.parent.name, symlinks=True)
+            libraries = package.with_name(f"{package.name}.libs")
+            if libraries.exists():
+                shutil.copytree(libraries, copy / libraries.name)
+        return copy / found.relative_to(package.parent) / name
 
     def _await(self, seconds: float = 60.0) -> None:
         import psycopg
