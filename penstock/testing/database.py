@@ -126,6 +126,12 @@ class Database:
     def _make(self, data: Path) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         if _as_somebody():
+            if not _open_to_all(self.folder.parent):
+                raise NoDatabase(
+                    f"PostgreSQL cannot be started in {self.folder}",
+                    "it refuses to run as root, so that it runs as nobody, who may not look into that folder",
+                    "name a folder that others may look into, such as one in /tmp, or do not run this as root",
+                )
             shutil.chown(self.folder, "nobody")
         command = [str(self._program("initdb")), "-D", str(data), "-U", OWNER, "--encoding=UTF8", "--locale=C",
                    "--auth=trust", "--no-sync", "--no-instructions"]  # fmt: skip

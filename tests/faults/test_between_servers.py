@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +15,17 @@ from penstock.testing.crash.ids_check import ids_right
 from penstock.testing.faults import main
 
 
-def test_rows_1_and_2_a_dozen_kills_between_servers_change_nothing(tmp_path, capsys):
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that others may look into: run by root, the database is somebody else's."""
+    with tempfile.TemporaryDirectory(prefix="penstock-kills-") as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+def test_rows_1_and_2_a_dozen_kills_between_servers_change_nothing(open_folder, capsys):
     """Each id that was committed is there once, none that was aborted, and no batch in part."""
-    kept = tmp_path / "kills.json"
+    kept = open_folder / "kills.json"
     assert main(["--servers", "--kills", "12", "--seed", "11", "--resume", str(kept)]) == 0, capsys.readouterr().out
     rows = json.loads(kept.read_text())["rows"]
     assert sum(row["kill"] is not None for row in rows) == 12
