@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.errors import PenstockError
 from penstock.testing.jars import jars as found
+from penstock.testing.servers import answers, free_port, last_words
 
 VERSION = "4.3.1"
 # One broker has no others to copy to; a batch of groups that waits for members would only slow tests.
@@ -58,8 +57,8 @@ class Broker:
 
     folder: Path
     settings: Mapping[str, str] = field(default_factory=dict)
-    port: int = field(default_factory=lambda: free_port())
-    controller: int = field(default_factory=lambda: free_port())
+    port: int = field(default_factory=free_port)
+    controller: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -123,23 +122,16 @@ class Broker:
             raise NoBroker("the broker's folder could not be made", (done.stderr or done.stdout)[-400:],
                            f"empty {self.folder}, or name another folder")  # fmt: skip
 
-    def _await(self, seconds: float = 60.0) -> None:
+    def _await(self) -> None:
+        from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
 
+        assert self.process is not None
         admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0, "logger": _silent()})
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            assert self.process is not None
-            if self.process.poll() is not None:
-                break
-            try:
-                admin.list_topics(timeout=1)
-                return
-            except Exception:
-                time.sleep(0.1)
-        text = (self.folder / "log").read_text(errors="replace").strip().splitlines()
-        self.stop(signal.SIGKILL)
-        raise NoBroker("the Kafka broker did not start", "; ".join(text[-3:])[:400], f"read {self.folder / 'log'}")
+        if not answers(self.process, lambda: admin.list_topics(timeout=1), KafkaException):
+            said = last_words(self.folder / "log")
+            self.stop(signal.SIGKILL)
+            raise NoBroker("the Kafka broker did not start", said, f"read {self.folder / 'log'}")
 
 
 @contextmanager
@@ -151,13 +143,6 @@ def broker(folder: Path | None = None, **settings: str) -> Iterator[Broker]:
             yield one.start()
         finally:
             one.stop(signal.SIGKILL)
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _java(*options: str) -> list[str]:

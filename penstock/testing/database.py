@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
-from penstock.testing.broker import free_port
+from penstock.testing.servers import answers, free_port, last_words
 
 if TYPE_CHECKING:
     import psycopg
@@ -155,22 +155,14 @@ class Database:
                 shutil.copytree(libraries, copy / libraries.name)
         return copy / found.relative_to(package.parent) / name
 
-    def _await(self, seconds: float = 60.0) -> None:
+    def _await(self) -> None:
         import psycopg
 
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            assert self.process is not None
-            if self.process.poll() is not None:
-                break
-            try:
-                self.connect().close()
-                return
-            except psycopg.OperationalError:
-                time.sleep(0.05)
-        text = (self.folder / "log").read_text(errors="replace").strip().splitlines()
-        self.kill()
-        raise NoDatabase("PostgreSQL did not start", "; ".join(text[-3:])[:400], f"read {self.folder / 'log'}")
+        assert self.process is not None
+        if not answers(self.process, lambda: self.connect().close(), psycopg.OperationalError):
+            said = last_words(self.folder / "log")
+            self.kill()
+            raise NoDatabase("PostgreSQL did not start", said, f"read {self.folder / 'log'}")
 
 
 @contextmanager

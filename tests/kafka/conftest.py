@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from penstock.sources.kafka_log.consumers import drop_all
-from penstock.testing.broker import Broker, broker, free_port
+from penstock.testing.broker import Broker, broker
+from penstock.testing.servers import free_port
 from tests.kafka.talking import PASSWORD, Kafka
 
 _numbers = itertools.count(1)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.testing.broker import Broker, free_port
+from penstock.testing.broker import Broker
+from penstock.testing.servers import free_port
 from tests.kafka_sink.proxy import Proxy
 
 PASSWORD = "correct-horse-battery"

@@ -14,12 +14,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import penstock as ps
-from penstock.checkpoint.store import CheckpointError
 from penstock.pipeline import Pipeline, pipeline
-from penstock.progress import Progress
 from penstock.sinks.kafka import to_kafka
 from penstock.sinks.postgres import postgres
 from penstock.sources.kafka import kafka
+from penstock.testing.crash.running import run_out
 
 NAME = "ids"
 TOPIC = "ids"
@@ -80,19 +79,8 @@ def made(folder: str) -> Pipeline:
 
 
 def main(folder: str) -> None:
-    """Run until the topic is drained, then close every window."""
-
-    def told(progress: Progress) -> None:
-        print(json.dumps(progress.plain()), flush=True)
-
-    whole = made(folder)
-    try:
-        for until in ("caught_up", "end"):
-            print(whole.run(checkpoint=f"{folder}/checkpoint", batch_every="0", until=until, on_progress=told))
-    except CheckpointError as error:
-        if "is finished" not in str(error):
-            raise
-        print(error)
+    """Run until all is written."""
+    run_out(made(folder), folder)
 
 
 if __name__ == "__main__":

@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import penstock as ps
-from penstock.checkpoint.store import CheckpointError
 from penstock.pipeline import Pipeline, pipeline
-from penstock.progress import Progress
 from penstock.sinks.duckdb import duckdb
 from penstock.sinks.files import files
 from penstock.sinks.function import foreach_batch
 from penstock.sinks.sqlite import sqlite
 from penstock.sources.scores import Faults, game_scores
 from penstock.stream import Panes, Stream
+from penstock.testing.crash.running import run_out
 
 NAME = "scores"
 BATCH_ROWS = 1_000
@@ -88,19 +87,8 @@ def made(folder: str, delivery: Any = "exactly_once") -> Pipeline:
 
 
 def main(folder: str, delivery: str = "exactly_once") -> None:
-    """Run until the source is drained, then close every window."""
-
-    def told(progress: Progress) -> None:
-        print(json.dumps(progress.plain()), flush=True)
-
-    whole = made(folder, delivery)
-    try:
-        for until in ("caught_up", "end"):
-            print(whole.run(checkpoint=f"{folder}/checkpoint", batch_every="0", until=until, on_progress=told))
-    except CheckpointError as error:
-        if "is finished" not in str(error):
-            raise
-        print(error)
+    """Run until all is written."""
+    run_out(made(folder, delivery), folder)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,24 @@
+"""How a pipeline that is killed is run: from wherever it was, to the end of its input, telling of each batch."""
+
+from __future__ import annotations
+
+import json
+
+from penstock.checkpoint.store import CheckpointError
+from penstock.pipeline import Pipeline
+from penstock.progress import Progress
+
+
+def run_out(pipeline: Pipeline, folder: str) -> None:
+    """Run until the source is drained, then close every window; one that had ended before says so."""
+
+    def told(progress: Progress) -> None:
+        print(json.dumps(progress.plain()), flush=True)
+
+    try:
+        for until in ("caught_up", "end"):
+            print(pipeline.run(checkpoint=f"{folder}/checkpoint", batch_every="0", until=until, on_progress=told))
+    except CheckpointError as error:
+        if "is finished" not in str(error):
+            raise
+        print(error)
