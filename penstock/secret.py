@@ -6,6 +6,8 @@ import os
 
 from penstock.errors import PlanError
 
+_WORDS = ("password", "secret", "token", "key.pem", "private.key", "oauthbearer.config", "jaas", "credential")
+
 
 class Secret:
     """Text that prints as `***`; `reveal` gives it to whoever must send it."""
@@ -39,6 +41,11 @@ def secret(name: str) -> Secret:
             f"set it before the start, such as: {name}=... penstock run pipeline.py",
         )
     return Secret(value)
+
+
+def hides(setting: str) -> bool:
+    """Whether the value of a client's setting is a secret, by the setting's name."""
+    return any(word in setting.lower() for word in _WORDS)
 
 
 def revealed(value: str | Secret) -> str:

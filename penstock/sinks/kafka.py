@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.duration import SECOND, Duration, positive, words
 from penstock.errors import PlanError
+from penstock.registry import Registry
 from penstock.secret import Secret
 from penstock.sinks.claim import Claim, Held, claimed, committed
 from penstock.sinks.errors import SinkDown, SinkError, columns_differ, without_package
 from penstock.sinks.fits import NET, fit
-from penstock.sinks.kafka_given import New, Registry, Setting, check_sink, check_topic, kept, listed, new, registry_of
+from penstock.sinks.kafka_given import New, Setting, check_sink, check_topic, kept, listed, new, registry_of
 from penstock.sinks.redaction import shown
 from penstock.sinks.sink import Batch, Ledger, Target
 from penstock.sinks.sql import ledger_of

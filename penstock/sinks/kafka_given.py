@@ -10,7 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from penstock.duration import MILLISECOND, SECOND, words
 from penstock.errors import PlanError, did_you_mean
-from penstock.secret import Secret, revealed
+from penstock.registry import Registry
+from penstock.secret import Secret, hides, revealed
 
 if TYPE_CHECKING:
     from penstock.sinks.kafka import Kafka
@@ -20,7 +21,6 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _OURS = ("bootstrap.servers", "transactional.id", "transaction.timeout.ms", "enable.idempotence", "acks", "group.id",
          "isolation.level", "enable.partition.eof", "delivery.report.only.error", "on_delivery", "error_cb",
          "logger")  # fmt: skip
-_SECRET = re.compile(r"password|secret|token|key\.pem|private\.key|oauthbearer\.config|jaas|credential")
 
 Setting = str | int | float | bool | Secret
 
@@ -33,14 +33,6 @@ class New:
     replication: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Registry:
-    """A schema registry: where it is, and what it asks for."""
-
-    url: str
-    authorization: Secret | None = None
-
-
 def listed(servers: Any) -> Any:
     """One form of a list of servers, however it was written."""
     return ",".join(sorted(part.strip() for part in servers.split(","))) if isinstance(servers, str) else servers
@@ -49,7 +41,7 @@ def listed(servers: Any) -> Any:
 def kept(settings: Mapping[str, Setting]) -> tuple[tuple[str, Any], ...]:
     """Settings in order, those that are secret by their name wrapped."""
     return tuple(
-        (name, Secret(value) if isinstance(value, str) and _SECRET.search(str(name)) else value)
+        (name, Secret(value) if isinstance(value, str) and hides(str(name)) else value)
         for name, value in sorted(settings.items(), key=str)
     )
 

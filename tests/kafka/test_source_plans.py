@@ -11,10 +11,10 @@ import pytest
 import penstock as ps
 from penstock.errors import PlanError
 from penstock.instant import parse
+from penstock.registry import Registry
 from penstock.secret import Secret
 from penstock.sources.kafka_log import position
 from penstock.sources.kafka_log.cluster import Cluster, Said, settings_of
-from penstock.sources.kafka_log.shape import Registry
 from penstock.sources.kafka_log.topics import Log, Topic
 from penstock.sources.source import Lag
 from tests.sources.reading import reader_of

@@ -18,10 +18,10 @@ from hypothesis import given, settings, strategies as st
 
 from penstock.arrow import from_arrow
 from penstock.instant import from_datetime
+from penstock.registry import Registry
 from penstock.schema import schema
 from penstock.secret import Secret
 from penstock.sources.kafka_log.errors import SourceError
-from penstock.sources.kafka_log.shape import Registry
 from penstock.sources.reading.avro_columns import flat
 from penstock.sources.reading.avro_values import AvroValues, Writer
 from penstock.sources.reading.json_alike import alike, columns

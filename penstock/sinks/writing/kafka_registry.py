@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import urllib.error
 import urllib.request
@@ -24,13 +23,10 @@ def prefix(sink: Kafka, schema: dict[str, Any]) -> bytes:
 def _number(sink: Kafka, schema: str) -> int:
     """Register the schema of a topic's values; a schema that is there keeps its number."""
     assert sink.registry is not None
-    request = urllib.request.Request(
-        f"{sink.registry.url}/subjects/{sink.topic}-value/versions", json.dumps({"schema": schema}).encode(),
-        {"Content-Type": "application/vnd.schemaregistry.v1+json"}, method="POST",
+    request = sink.registry.request(
+        f"/subjects/{sink.topic}-value/versions", {"Content-Type": "application/vnd.schemaregistry.v1+json"},
+        json.dumps({"schema": schema}).encode(),
     )  # fmt: skip
-    if sink.registry.authorization is not None:
-        code = base64.b64encode(sink.registry.authorization.reveal().encode()).decode()
-        request.add_header("Authorization", f"Basic {code}")
     where = f"the schema registry at {sink.registry.url}"
     try:
         with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:

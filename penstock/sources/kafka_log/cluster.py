@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from penstock.errors import PlanError
-from penstock.secret import Secret, revealed
+from penstock.secret import Secret, hides, revealed
 from penstock.sources.kafka_log.errors import bad_settings, not_installed, refused, unreachable
 
 T = TypeVar("T")
 Settings = tuple[tuple[str, str | Secret], ...]
 
-_SECRET_WORDS = ("password", "secret", "key.pem", "jaas", "oauthbearer.config", "token", "private.key")
 _OURS = {
     "bootstrap.servers": "servers=…",
     "metadata.broker.list": "servers=…",
@@ -101,7 +100,7 @@ def settings_of(given: Mapping[str, Any] | None) -> Settings:
                 "write settings={'security.protocol': 'SASL_SSL', 'sasl.password': ps.secret('KAFKA_PASSWORD')}",
             )
         text = str(value).lower() if isinstance(value, bool) else value if isinstance(value, Secret) else str(value)
-        hidden = isinstance(text, str) and any(word in name.lower() for word in _SECRET_WORDS)
+        hidden = isinstance(text, str) and hides(name)
         made[name] = Secret(text) if hidden and isinstance(text, str) else text
     return tuple(sorted(made.items(), key=lambda item: item[0]))
 

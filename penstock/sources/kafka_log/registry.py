@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 import urllib.error
 import urllib.request
 
+from penstock.registry import Registry
 from penstock.sources.kafka_log.errors import SourceError
-from penstock.sources.kafka_log.shape import Registry
 
 _PAUSE = 0.5
 _known: dict[tuple[Registry, int], str] = {}
@@ -45,10 +44,7 @@ def _asked(registry: Registry, number: int, seconds: float) -> str | None:
 
 
 def _answer(registry: Registry, number: int) -> str | None:
-    request = urllib.request.Request(f"{registry.url}/schemas/ids/{number}", headers={"Accept": "application/json"})
-    if registry.authorization is not None:
-        code = base64.b64encode(registry.authorization.reveal().encode()).decode()
-        request.add_header("Authorization", f"Basic {code}")
+    request = registry.request(f"/schemas/ids/{number}", {"Accept": "application/json"})
     with urllib.request.urlopen(request, timeout=10) as answer:
         held = json.load(answer)
     if held.get("references"):

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from penstock.errors import PlanError, did_you_mean
+from penstock.registry import Registry
 from penstock.schema import Column, Schema, checked, schema as parsed
 from penstock.secret import Secret, revealed
 
@@ -17,14 +18,6 @@ KEYS = {"text": "string", "bytes": "binary", "long": "long", "int": "int"}
 BESIDE = {"key": "", "headers": "string", "topic": "string", "partition": "int", "offset": "long",
           "kafka_time": "timestamp"}  # fmt: skip
 ALONE = {"text": "string", "bytes": "binary"}
-
-
-@dataclass(frozen=True, slots=True)
-class Registry:
-    """A schema registry: where it is, and what it asks for."""
-
-    url: str
-    authorization: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from penstock.arrow import arrow_schema, to_arrow
 from penstock.decode import decode
+from penstock.registry import Registry
 from penstock.schema import Schema
 from penstock.sources.kafka_log.registry import schema_text
-from penstock.sources.kafka_log.shape import Registry
 from penstock.sources.reading.avro_columns import Flat, flat
 from penstock.sources.reading.chunks import Piece, fitted
 from penstock.sources.reading.conform import shortened
