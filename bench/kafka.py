@@ -33,6 +33,7 @@ BATCH = 500_000
 CONNECTOR = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0", "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
     "org.apache.kafka:kafka-clients:3.9.2", "org.apache.commons:commons-pool2:2.13.1",
+    "org.apache.spark:spark-avro_2.13:4.0.0",
 )  # fmt: skip
 SCHEMA = "key long, value long, at timestamp, note string"
 AVRO = {
@@ -190,7 +191,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only jobs whose name has this text")
     parser.add_argument("--json", type=Path, help="write the figures there")
     asked = parser.parse_args()
-    connector = jars("spark-kafka-4.2.0", *CONNECTOR, alone=True)
+    connector = jars("spark-kafka-avro-4.2.0", *CONNECTOR, alone=True)
     spark = _session(connector)
     results = []
     with broker() as one:

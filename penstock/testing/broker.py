@@ -61,6 +61,10 @@ class Broker:
     controller: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
 
+    def __post_init__(self) -> None:
+        """It runs in its folder, and so must not be told of it by a path from here."""
+        self.folder = self.folder.resolve()
+
     @property
     def servers(self) -> str:
         """What clients call it by."""

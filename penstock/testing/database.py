@@ -64,6 +64,10 @@ class Database:
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
 
+    def __post_init__(self) -> None:
+        """It runs in its folder, and so must not be told of it by a path from here."""
+        self.folder = self.folder.resolve()
+
     @property
     def url(self) -> str:
         """What clients call it by."""
@@ -126,7 +130,7 @@ class Database:
     def _make(self, data: Path) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         if _as_somebody():
-            if not _open_to_all(self.folder.parent):
+            if not may_look_into(self.folder.parent):
                 raise NoDatabase(
                     f"PostgreSQL cannot be started in {self.folder}",
                     "it refuses to run as root, so that it runs as nobody, who may not look into that folder",
@@ -176,6 +180,12 @@ def database(folder: Path | None = None, **settings: str) -> Iterator[Database]:
             one.stop()
 
 
+def may_look_into(folder: Path) -> bool:
+    """Whether the server, which root runs as somebody else, may have its data in a folder."""
+    own = folder.resolve()
+    return os.geteuid() != 0 or all(one.stat().st_mode & stat.S_IXOTH for one in (own, *own.parents))
+
+
 def _as_somebody() -> dict[str, Any]:
     """PostgreSQL refuses to run as root: there it runs as nobody."""
     return {"user": "nobody", "group": _group(), "extra_groups": []} if os.geteuid() == 0 else {}
@@ -185,11 +195,6 @@ def _group() -> int:
     import pwd
 
     return pwd.getpwnam("nobody").pw_gid
-
-
-def _open_to_all(folder: Path) -> bool:
-    """Whether any user may look into a folder."""
-    return all(one.stat().st_mode & stat.S_IXOTH for one in (folder.resolve(), *folder.resolve().parents))
 
 
 def _children(parent: int) -> list[int]:

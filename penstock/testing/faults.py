@@ -8,9 +8,11 @@ where anything was lost, doubled, torn, or other than what an undisturbed run wr
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -22,7 +24,7 @@ from penstock.testing.crash.campaign import Campaign, Row, Subject
 from penstock.testing.crash.ids_check import IdsChecker
 from penstock.testing.crash.process import python
 from penstock.testing.crash.scores_check import ScoresChecker
-from penstock.testing.database import database
+from penstock.testing.database import database, may_look_into
 
 HEAD = (
     f"{'kill':>5} {'life':>4}  {'where':<44} {'batches':>7} {'restarts':>8} {'lost':>5} {'twice':>5} {'torn':>5}  panes"
@@ -39,6 +41,14 @@ def every_sink() -> Subject:
 def between_servers() -> Subject:
     """The pipeline of `crash.ids`, from a Kafka broker to PostgreSQL and back to Kafka."""
     return Subject(lambda folder: python("-m", "penstock.testing.crash.ids", folder), IdsChecker.of, ids.SINKS)
+
+
+def beside(file: Path) -> Path:
+    """Where the servers of a campaign keep their data: beside its file, or where the database may look into."""
+    if may_look_into(file.parent):
+        return file.with_suffix(".servers")
+    name = hashlib.sha256(os.fsencode(file.resolve())).hexdigest()[:12]
+    return Path(tempfile.gettempdir(), f"penstock-kills-{name}")
 
 
 @contextmanager
@@ -82,7 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     # Stopped from outside, it takes the run with it that it was about to kill.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    with servers(given.resume.with_suffix(".servers")) if given.servers else nullcontext():
+    given.resume.parent.mkdir(parents=True, exist_ok=True)
+    with servers(beside(given.resume)) if given.servers else nullcontext():
         subject = between_servers() if given.servers else every_sink()
         return _run(Campaign.resumed(subject, given.resume, given.seed), given.kills)
 

@@ -12,7 +12,8 @@ import pytest
 
 from penstock.testing.crash.ids import IDS, aborted
 from penstock.testing.crash.ids_check import ids_right
-from penstock.testing.faults import main
+from penstock.testing.database import may_look_into
+from penstock.testing.faults import beside, main
 
 
 @pytest.fixture
@@ -23,13 +24,21 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_rows_1_and_2_a_dozen_kills_between_servers_change_nothing(open_folder, capsys):
+def test_rows_1_and_2_a_dozen_kills_between_servers_change_nothing(open_folder, capsys, monkeypatch):
     """Each id that was committed is there once, none that was aborted, and no batch in part."""
-    kept = open_folder / "kills.json"
+    monkeypatch.chdir(open_folder)
+    kept = Path("build/kills.json")
     assert main(["--servers", "--kills", "12", "--seed", "11", "--resume", str(kept)]) == 0, capsys.readouterr().out
     rows = json.loads(kept.read_text())["rows"]
     assert sum(row["kill"] is not None for row in rows) == 12
     assert "lost 0, duplicated 0, torn 0, panes equal" in capsys.readouterr().out
+
+
+def test_servers_keep_their_data_where_the_database_may_look(open_folder):
+    """Beside the campaign's file, unless root has it in a folder that is closed to others."""
+    assert beside(open_folder / "kills.json") == open_folder / "kills.servers"
+    os.chmod(open_folder, 0o700)
+    assert may_look_into(beside(open_folder / "kills.json").parent)
 
 
 @pytest.mark.parametrize(("wrong", "found"), [
