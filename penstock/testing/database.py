@@ -129,13 +129,13 @@ class Database:
 
     def _make(self, data: Path) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        if not may_look_into(self.folder.parent):
+            raise NoDatabase(
+                f"PostgreSQL cannot be started in {self.folder}",
+                "it refuses to run as root, so that it runs as nobody, who may not look into that folder",
+                "name a folder that others may look into, such as one in /tmp, or do not run this as root",
+            )
         if _as_somebody():
-            if not may_look_into(self.folder.parent):
-                raise NoDatabase(
-                    f"PostgreSQL cannot be started in {self.folder}",
-                    "it refuses to run as root, so that it runs as nobody, who may not look into that folder",
-                    "name a folder that others may look into, such as one in /tmp, or do not run this as root",
-                )
             shutil.chown(self.folder, "nobody")
         command = [str(self._program("initdb")), "-D", str(data), "-U", OWNER, "--encoding=UTF8", "--locale=C",
                    "--auth=trust", "--no-sync", "--no-instructions"]  # fmt: skip
@@ -148,7 +148,7 @@ class Database:
     def _program(self, name: str) -> Path:
         """A program; copied beside the data where nobody else may read the folder it is in."""
         found = programs()
-        if not _as_somebody() or _open_to_all(found):
+        if may_look_into(found):
             return found / name
         # The libraries lie beside the package, and are looked for there.
         package, copy = found.parents[1], self.folder / "programs"
