@@ -65,14 +65,16 @@ def killed(sink: Any, delivery: str, point: str) -> None:
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_row_1_and_2_exactly_once_after_a_kill_at_each_point(to, point):
+def test_example_18_and_rows_1_and_2_exactly_once_after_a_kill_at_each_point(to, point):
+    """Worked example 18: killed before, while and after the broker has the batch, it is there once."""
     sink = to()
     killed(sink, "exactly_once", point)
     assert judged(sink.servers, sink.topic, sent(0, 1, 2, 3)) == CLEAN
 
 
 @pytest.mark.parametrize("point", ["sink:write", "sink:commit:after"])
-def test_row_1_at_least_once_loses_nothing(to, point):
+def test_example_18_and_row_1_at_least_once_loses_nothing(to, point):
+    """Worked example 18: the batch that was killed is there twice at worst."""
     sink = to()
     killed(sink, "at_least_once", point)
     verdict = judged(sink.servers, sink.topic, sent(0, 1, 2, 3))
@@ -81,7 +83,8 @@ def test_row_1_at_least_once_loses_nothing(to, point):
 
 
 @pytest.mark.parametrize("point", ["sink:write", "sink:commit:after"])
-def test_row_1_at_most_once_doubles_nothing(to, point):
+def test_example_18_and_row_1_at_most_once_doubles_nothing(to, point):
+    """Worked example 18: the batch that was killed is missing at worst."""
     sink = to()
     killed(sink, "at_most_once", point)
     verdict = judged(sink.servers, sink.topic, sent(0, 1, 2, 3))
