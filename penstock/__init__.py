@@ -52,7 +52,23 @@ from penstock.event_time import (
     punctuated as punctuated,
 )
 from penstock.expression import col as col, lit as lit
-from penstock.pane import Late as Late, Pane as Pane, Quarantined as Quarantined
+from penstock.keyed import (
+    KeyedFunction as KeyedFunction,
+    Timer as Timer,
+    items as items,
+    mapping as mapping,
+    value as value,
+)
+from penstock.pane import Given as Given, Late as Late, Pane as Pane, Quarantined as Quarantined
+from penstock.pattern import (
+    Pattern as Pattern,
+    no_skip as no_skip,
+    past_last as past_last,
+    pattern as pattern,
+    to_first as to_first,
+    to_last as to_last,
+    to_next as to_next,
+)
 from penstock.pipeline import Pipeline as Pipeline, pipeline as pipeline
 from penstock.plan import Plan as Plan
 from penstock.progress import Progress as Progress
@@ -82,7 +98,13 @@ from penstock.sources.directory import directory as directory
 from penstock.sources.kafka import kafka as kafka
 from penstock.sources.kafka_log.errors import DataLost as DataLost, SourceError as SourceError
 from penstock.sources.scores import Faults as Faults, game_scores as game_scores
-from penstock.stream import Panes as Panes, Stream as Stream, Windowed as Windowed, events as events
+from penstock.stream import (
+    Panes as Panes,
+    Rows as Rows,
+    Stream as Stream,
+    Windowed as Windowed,
+    events as events,
+)
 from penstock.trigger import (
     Trigger as Trigger,
     after as after,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
-from penstock.pane import Late, Pane, Quarantined
+from penstock.pane import Given, Late, Pane, Quarantined
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Where every row and every placement of a row in a window went."""
+    """Where every row and every placement of a row in a window went; `given` are those that stages gave to others."""
 
     read: int = 0
     added: int = 0
@@ -34,6 +34,7 @@ class Counts:
     placed: int = 0
     missed: int = 0
     ended: int = 0
+    given: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -41,17 +42,32 @@ class Counts:
     def conserved(self, open_records: int) -> bool:
         """Whether nothing was lost: rows in = rows out, and records put into windows are there or were shown."""
         out = self.dropped + self.filtered + self.quarantined + self.late + self.kept
-        return self.read + self.added == out and self.placed == self.ended + open_records
+        return self.read + self.added + self.given == out and self.placed == self.ended + open_records
+
+
+@dataclass(frozen=True, slots=True)
+class StageOutcome:
+    """What one batch gave in one stage: windows give panes, other stages rows."""
+
+    panes: tuple[Pane, ...] = ()
+    rows: tuple[Given, ...] = ()
+    late: tuple[Late, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one batch gave."""
+    """What one batch gave: in the last stage, and in each of them."""
 
     panes: tuple[Pane, ...]
     late: tuple[Late, ...]
     quarantined: tuple[Quarantined, ...]
     counts: Counts
+    stages: tuple[StageOutcome, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Given, ...]:
+        """The rows that the last stage gave."""
+        return self.stages[-1].rows if self.stages else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from penstock.duration import words
 from penstock.errors import PlanError, did_you_mean
 from penstock.event_time import FromColumn, Punctuated, TimeBase, Watermark
 from penstock.expression import columns_of, type_of
+from penstock.flow import AnyStage
+from penstock.keyed import Process
 from penstock.pane import PANE_COLUMNS
 from penstock.plan import Input, Plan
 from penstock.row_steps import Map, MapBatches, Where
@@ -22,14 +24,64 @@ if TYPE_CHECKING:
 MANY_WINDOWS = 1_000
 
 
+def checked(stage: AnyStage) -> tuple[str, ...]:
+    """Raise what cannot be right in a stage of any kind; return warnings."""
+    if isinstance(stage, Plan):
+        return check(stage)
+    if any(one.time is None for one in stage.inputs):
+        raise PlanError(
+            f"{stage.label} over a stream that has no event time",
+            "what a stage remembers is let go by the watermark, so each row needs an event time",
+            'write .event_time("at", watermark=ps.bounded("2 minutes")) before it',
+        )
+    _inherited(stage)
+    return stage.operator.check(stage.sides)
+
+
 def check(plan: Plan) -> tuple[str, ...]:
     """Raise what cannot be right; return warnings of what is costly or surprising."""
     _inputs(plan)
+    _inherited(plan)
     _names(plan)
     plan.key_schema  # noqa: B018 - refuses unknown keys
     _trigger(plan)
     _mode(plan)
     return tuple(_warnings(plan))
+
+
+def _inherited(stage: AnyStage) -> None:
+    """Lateness may not shrink from stage to stage: a correction of one would come too late for the next."""
+    mine = _lateness(stage)
+    for one in stage.inputs:
+        given = None if one.source.derived is None else _lateness(one.source.derived.stage)
+        if given and mine is not None and mine < given:
+            raise PlanError(
+                f"{stage.label} has a lateness of {words(mine)}, and what it reads has {words(given)}",
+                "rows that come so late for the stage before are given on, and would be late here",
+                f'write lateness="{words(given)}", or more',
+            )
+
+
+def _lateness(stage: AnyStage) -> int | None:
+    """How long behind its watermark a stage takes rows; None where nothing is too late for it."""
+    if isinstance(stage, Plan):
+        return stage.lateness
+    if isinstance(stage.operator, Process):
+        return 0 if stage.operator.ordered else None
+    found: int | None = getattr(stage.operator, "lateness", None)
+    return found
+
+
+def refuse_refiring(plan: Plan) -> None:
+    """Refuse to hand panes on that take the place of others: what reads them would count both."""
+    if plan.fires_once or (plan.shown_mode == "discarding" and not plan.window.merging):
+        return
+    raise PlanError(
+        "panes that replace or withdraw one another cannot be read by another stage",
+        f"panes come {plan.trigger}, {plan.shown_mode}, and lateness is {words(plan.lateness)}: "
+        "a stage that reads them would take each for one more",
+        "show each window once (no early or late panes, lateness 0), or say .discarding() and add the pieces up",
+    )
 
 
 def check_time(one: Input, time: TimeBase) -> None:

@@ -11,7 +11,7 @@ from penstock.duration import Duration, not_negative, positive, words
 from penstock.errors import PlanError, did_you_mean
 from penstock.expression import Col, Node, expression, show
 
-Basis = Literal["event", "ingestion", "processing"]
+Basis = Literal["event", "ingestion", "processing", "derived"]
 WhenIdle = Literal["hold", "advance"]
 
 REMEMBERED_DELAYS = 100_000

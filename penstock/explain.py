@@ -4,8 +4,34 @@ from __future__ import annotations
 
 from penstock.aggregate import SKETCHES
 from penstock.duration import words
+from penstock.flow import Flow
 from penstock.plan import Input, Plan
+from penstock.stage import RowStage
 from penstock.window import Custom, EventPair, Session, Sliding
+
+
+def explain_flow(flow: Flow) -> str:
+    """All stages in words; where there is but one of windows, that one alone."""
+    parts = []
+    for number, stage in enumerate(flow.stages, 1):
+        said = explain(stage) if isinstance(stage, Plan) else explain_rows(stage)
+        several = len(flow.stages) > 1
+        parts.append("\n".join([f"stage {number}: {stage.label}", *(f"  {line}" for line in said.splitlines())])
+                     if several else said)  # fmt: skip
+    return "\n".join(parts)
+
+
+def explain_rows(stage: RowStage) -> str:
+    """Where the rows of a stage come from, what it gives, what it keeps and when it lets go."""
+    lines = []
+    for entry in stage.entries:
+        if len(stage.entries) > 1:
+            lines.append(f"{entry.name}:")
+        lines += [line for one in entry.inputs for line in _input(one)]
+        lines.append(f"by:     {', '.join(entry.keys) if entry.keys else 'all rows together'}")
+    lines.append(f"what:   {stage.operator}")
+    lines += [f"gives:  {name} ({columns})" for name, columns in stage.outputs.items()]
+    return "\n".join([*lines, *(f"keeps:  {said}" for said in stage.operator.holds(stage.sides))])
 
 
 def explain(plan: Plan) -> str:
@@ -30,6 +56,8 @@ def explain(plan: Plan) -> str:
 def _input(one: Input) -> list[str]:
     lines = [f"source: {one.source.name} ({one.source.schema})" + (", bounded" if one.source.bounded else "")]
     lines += [f"  {step}" for step in one.before]
+    if one.source.derived is not None:
+        return [f"reads:  {one.source.name} ({one.source.schema})", *(f"  {step}" for step in one.after)]
     if one.time is not None and one.time.basis == "processing":
         lines.append("  processing time: now of the batch; nothing is late")
     elif one.time is not None:

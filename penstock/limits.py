@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from penstock.batch import Arrival
 from penstock.errors import TooManyBadRows
+from penstock.flow import Flow
 from penstock.pane import Quarantined
 from penstock.plan import Plan, Source
 
 
-def refuse_bad(plan: Plan, seen: dict[str, list[int]], arrivals: Sequence[Arrival], bad: Sequence[Quarantined]) -> None:
+def refuse_bad(
+    plan: Plan | Flow, seen: dict[str, list[int]], arrivals: Sequence[Arrival], bad: Sequence[Quarantined]
+) -> None:
     """Count rows and bad rows per source, and stop where a source gives more bad ones than it may."""
     for arrival in arrivals:
         seen.setdefault(arrival.source, [0, 0])[0] += 1
@@ -22,7 +25,7 @@ def refuse_bad(plan: Plan, seen: dict[str, list[int]], arrivals: Sequence[Arriva
 
 
 def refuse_counts(
-    plan: Plan, seen: Mapping[str, Sequence[int]], more: Mapping[str, Sequence[int]]
+    plan: Plan | Flow, seen: Mapping[str, Sequence[int]], more: Mapping[str, Sequence[int]]
 ) -> dict[str, list[int]]:
     """The rows and bad rows of each source with a batch more; stops where a source gives more bad ones than it may."""
     sums = {name: list(counts) for name, counts in seen.items()}

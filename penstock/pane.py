@@ -35,6 +35,16 @@ class Pane:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """A row that a stage gave to one of its outputs; `op` is +1, or -1 where it withdraws an earlier one."""
+
+    output: str
+    row: Mapping[str, object]
+    event_time: int
+    op: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Late:
     """A row that no window would take any more, and why."""
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from penstock.check import check
+from penstock.check import checked
 from penstock.duration import Duration, positive
 from penstock.errors import PlanError, did_you_mean
-from penstock.explain import explain
+from penstock.explain import explain_flow
+from penstock.flow import AnyStage, Flow, flow_of
 from penstock.plan import Plan
+from penstock.targets import entry_of
 
 if TYPE_CHECKING:
     from penstock.spark.handle import Ended, Handle
 
-Kind = Literal["panes", "late", "quarantine", "archive"]
+Kind = Literal["panes", "rows", "late", "quarantine", "archive"]
 Delivery = Literal["exactly_once", "at_least_once", "at_most_once"]
 LATE_NAMES = ("late_event_time", "late_watermark", "late_by", "late_partition", "late_offset", "late_windows")
 ARCHIVE_NAMES = ("archive_source", "archive_partition", "archive_offset", "archive_batch")
@@ -23,23 +25,25 @@ ARCHIVE_NAMES = ("archive_source", "archive_partition", "archive_offset", "archi
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One stream of a plan's results on its way to one sink."""
+    """One stream of a stage's results on its way to one sink; `name` says which, where there are several of a kind."""
 
-    plan: Plan
+    plan: AnyStage
     kind: Kind
     sink: Any
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Rows beside the panes: those that were late, those that could not be used, or all as they were read."""
+    """Rows beside the results: those that were late, those that could not be used, or all as they were read."""
 
-    plan: Plan
+    plan: AnyStage
     kind: Kind
+    name: str = ""
 
     def write(self, sink: Any) -> Output:
         """Write these rows to a sink."""
-        return _output(self.plan, self.kind, sink)
+        return _output(self.plan, self.kind, sink, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +59,38 @@ class Pipeline:
     batch_target: int = field(default=10_000_000, kw_only=True)
 
     @property
+    def flow(self) -> Flow:
+        """All stages, in order."""
+        return flow_of(output.plan for output in self.outputs)
+
+    @property
     def plan(self) -> Plan:
-        """The plan whose results are written."""
-        return self.outputs[0].plan
+        """The windows, where the pipeline is nothing else."""
+        stages = self.flow.stages
+        if len(stages) > 1 or not isinstance(stages[0], Plan):
+            raise PlanError(
+                f"the pipeline {self.name!r} has stages other than one of windows",
+                f"it is made of {', '.join(stage.label for stage in stages)}",
+                "do this with a pipeline of windows alone",
+            )
+        return stages[0]
+
+    def rebuilt(self, flow: Flow) -> Pipeline:
+        """The same outputs of other stages, each in the place of the one it had."""
+        before = self.flow.stages
+        outputs = tuple(replace(one, plan=flow.stages[before.index(one.plan)]) for one in self.outputs)
+        return replace(self, outputs=outputs)
 
     def explain(self) -> str:
         """What, where, when, how, and where it goes, in words."""
-        lines = [explain(self.plan), f"Delivery    {self.delivery.replace('_', ' ')}"]
+        lines = [explain_flow(self.flow), f"Delivery    {self.delivery.replace('_', ' ')}"]
         for output in self.outputs:
             lines.append(f"Output      {output.kind} to {output.sink.describe()}")
         return "\n".join(lines)
 
     def check(self) -> tuple[str, ...]:
         """What is allowed but costly or surprising."""
-        return check(self.plan)
+        return tuple(said for stage in self.flow.stages for said in checked(stage))
 
     def run(self, *, checkpoint: str, batch_every: Duration = "1 second", until: str | None = None, spark: Any = None,
             on_progress: Any = None) -> Ended:  # fmt: skip
@@ -101,10 +123,11 @@ def pipeline(
             "a pipeline is made of results and where each is written",
             f'write ps.pipeline({name!r}, totals.write(ps.sqlite("answers.db", table="totals")))',
         )
-    if any(output.plan != outputs[0].plan for output in outputs):
+    flow = flow_of(output.plan for output in outputs)
+    if not _connected(flow):
         raise PlanError(
-            f"the outputs of {name!r} belong to different plans",
-            "one pipeline runs one plan; its panes, late rows and quarantine may go to any number of sinks",
+            f"the outputs of {name!r} have nothing in common",
+            "what one pipeline runs has one watermark: each of its results reads a source or a stage of another",
             "make one pipeline of each; they may share a Spark session",
         )
     if delivery not in get_args(Delivery):
@@ -135,7 +158,19 @@ def _runner() -> Any:
         ) from None
 
 
-def _output(plan: Plan, kind: Kind, sink: Any) -> Output:
+def _connected(flow: Flow) -> bool:
+    """Whether stages that share a source, or read one another, are all stages there are."""
+    reach = [set(flow.own_sources(number)) | {f"#{number}", *(f"#{one}" for one in flow.above(number))}
+             for number in range(len(flow.stages))]  # fmt: skip
+    joined = reach[0]
+    for _ in reach:
+        for one in reach:
+            if one & joined:
+                joined |= one
+    return all(one <= joined for one in reach)
+
+
+def _output(plan: AnyStage, kind: Kind, sink: Any, name: str = "") -> Output:
     if not callable(getattr(sink, "open", None)) or isinstance(sink, type):
         raise PlanError(
             f"{sink!r} is not a sink",
@@ -143,7 +178,7 @@ def _output(plan: Plan, kind: Kind, sink: Any) -> Output:
             'write .write(ps.sqlite("answers.db", table="totals")), or ps.console() to look at them',
         )
     if kind == "late":
-        taken = [name for name in LATE_NAMES if name in plan.schema.names]
+        taken = [one for one in LATE_NAMES if one in entry_of(plan, name).schema.names]
         if taken:
             raise PlanError(
                 f"the late rows have a column {taken[0]!r} of their own",
@@ -154,11 +189,11 @@ def _output(plan: Plan, kind: Kind, sink: Any) -> Output:
         _check_archive(plan, sink)
     from penstock.targets import target_of
 
-    sink.refuse(target_of(plan, kind, "unnamed"))
-    return Output(plan, kind, sink)
+    sink.refuse(target_of(plan, kind, "unnamed", name))
+    return Output(plan, kind, sink, name)
 
 
-def _check_archive(plan: Plan, sink: Any) -> None:
+def _check_archive(plan: AnyStage, sink: Any) -> None:
     """Refuse an archive that the tasks that read cannot write, or of rows that do not go into one table."""
     if not callable(getattr(sink, "stage", None)) or getattr(sink, "stages_all", False):
         raise PlanError(
@@ -166,14 +201,15 @@ def _check_archive(plan: Plan, sink: Any) -> None:
             "the tasks that read the source write it, file by file; no raw row passes through the driver",
             'write totals.archive.write(ps.files("events/"))',
         )
-    schemas = {one.source.schema: one.source.name for one in plan.inputs}
+    sources = flow_of((plan,)).inputs
+    schemas = {one.source.schema: one.source.name for one in sources}
     if len(schemas) > 1:
         raise PlanError(
             f"the sources {' and '.join(schemas.values())} have different columns, and one archive",
             "the files of an archive are one table",
             "archive each source by a pipeline of its own",
         )
-    taken = [name for name in ARCHIVE_NAMES if name in plan.inputs[0].source.schema.names]
+    taken = [name for name in ARCHIVE_NAMES if name in sources[0].source.schema.names]
     if taken:
         raise PlanError(
             f"the source has a column {taken[0]!r} of its own",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.aggregate import Aggregate
 from penstock.event_time import TimeBase
@@ -12,6 +12,9 @@ from penstock.row_steps import RowStep
 from penstock.schema import Column, Schema
 from penstock.trigger import AtWatermark, Trigger
 from penstock.window import WindowRule
+
+if TYPE_CHECKING:
+    from penstock.stage import RowStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,20 @@ class Source:
     bounded: bool = False
     max_bad: MaxBad | None = None
     reader: Any = field(default=None, compare=False)
+    derived: Derived | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """An output of another stage, whose rows are read as those of a source."""
+
+    stage: Plan | RowStage
+    output: str
+
+    def source(self) -> Source:
+        """The rows as a source."""
+        return Source(f"{self.stage.label}.{self.output}", self.stage.outputs[self.output], self.stage.bounded,
+                      derived=self)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +61,7 @@ class MaxBad:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One source on its way to the windows: row steps, its clock, more row steps."""
+    """One source on its way to a stage: row steps, its clock, more row steps."""
 
     source: Source
     before: tuple[RowStep, ...] = ()
@@ -66,6 +83,23 @@ class Input:
         for step in self.after:
             held = step.output(held)
         return held
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One of the streams that meet in a stage: its name there, where its rows come from, and what it is keyed by."""
+
+    name: str
+    inputs: tuple[Input, ...]
+    keys: tuple[str, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of its rows."""
+        return self.inputs[0].schema
+
+
+PANES = "panes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +128,27 @@ class Plan:
         """The aggregates' columns."""
         held = self.schema
         return Schema(tuple(Column(name, aggregate.result_type(held, name)) for name, aggregate in self.aggregates))
+
+    @property
+    def label(self) -> str:
+        """What it is called among the stages of a flow."""
+        return "windows"
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Windows have one stream of rows."""
+        return (Entry("rows", self.inputs, self.keys),)
+
+    def with_entries(self, entries: tuple[Entry, ...]) -> Plan:
+        """The same over other inputs."""
+        return replace(self, inputs=entries[0].inputs)
+
+    @property
+    def outputs(self) -> dict[str, Schema]:
+        """The columns of a pane as the next stage sees them."""
+        window = (Column("window_start", "timestamp"), Column("window_end", "timestamp"))
+        pane = (Column("pane_index", "long"), Column("pane_timing", "string"), Column("pane_final", "boolean"))
+        return {PANES: Schema((*self.key_schema.columns, *window, *self.result_schema.columns, *pane))}
 
     def unread(self) -> Plan:
         """The same plan without its readers, which stay where the rows are read."""

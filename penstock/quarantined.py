@@ -63,7 +63,7 @@ def readable(pipeline: Pipeline) -> bool:
 
 def repaired(file: Path, pipeline: Pipeline, known: Collection[Place] | None) -> tuple[list[Repaired], int]:
     """The rows of an exported file that have columns, and how many have none; the first wrong line is refused."""
-    schemas = {one.source.name: one.source.schema for one in pipeline.plan.inputs}
+    schemas = {one.source.name: one.source.schema for one in pipeline.flow.inputs}
     rows, numbers, empty = [], [], 0
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip():

@@ -1,27 +1,40 @@
-"""The fluent builder: from a source, row by row, to the plan of a windowed aggregate."""
+"""The fluent builder: from a source, row by row, to windows and to the stages that remember beyond them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from penstock.aggregate import Aggregate
-from penstock.check import check, check_time, check_union
+from penstock.check import check, check_time, check_union, checked, refuse_refiring
+from penstock.dedup import dedup_rule
 from penstock.duration import Duration, not_negative
-from penstock.errors import PlanError
+from penstock.errors import PlanError, did_you_mean
 from penstock.event_time import TimeBase, Watermark, ascending, by_hand
-from penstock.explain import explain
+from penstock.explain import explain_flow
 from penstock.expression import Col, Name, Node, expression
+from penstock.flow import AnyStage, flow_of
+from penstock.join import How, Limit, join_rule
+from penstock.joined import on_columns
+from penstock.keyed import KeyedFunction, process_rule
+from penstock.match import LIMIT, match as match_rule
+from penstock.node import Case, Compare, Literal
 from penstock.pane import Mode
+from penstock.passing import Pass
+from penstock.pattern import Pattern, Skip
 from penstock.pipeline import Branch, Output
-from penstock.plan import Input, MaxBad, Plan, Source
+from penstock.plan import PANES, Derived, Entry, Input, MaxBad, Plan, Source
 from penstock.row_steps import BatchFunction, Map, MapBatches, Project, RowFunction, RowPredicate, RowStep, Where
 from penstock.schema import Schema, schema
+from penstock.stage import MAIN, Operator, RowStage
+from penstock.table_join import table_rule
+from penstock.temporal import TemporalHow, temporal_rule
 from penstock.trigger import AtWatermark, Trigger
 from penstock.window import WindowRule
 
 Expression = str | Col | Node
+On = str | Sequence[str] | Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,7 @@ class Stream:
     def union(self, *others: Stream) -> Stream:
         """The rows of several streams with the same columns."""
         check_union((self, *others))
-        return replace(self, inputs=tuple(one for stream in (self, *others) for one in stream.inputs))
+        return Stream(tuple(one for stream in (self, *others) for one in stream.inputs), self.keys)
 
     def event_time(self, column: str, *, watermark: Watermark | None = None, unit: str | None = None) -> Stream:
         """The column that says when it happened, and how the watermark follows it, which must be said."""
@@ -87,7 +100,7 @@ class Stream:
         """Group by these columns; null is a key like any other."""
         for column in columns:
             self.schema.type_of(column, "key_by")
-        return replace(self, keys=columns)
+        return Stream(self.inputs, columns)
 
     def window(self, rule: WindowRule, *, lateness: Duration = "0") -> Windowed:
         """Where in event time, and how long a complete window still takes corrections."""
@@ -98,6 +111,67 @@ class Stream:
                 'write .window(ps.tumbling("5 minutes"))',
             )
         return Windowed(self, rule, not_negative(lateness, "lateness"), AtWatermark(None, None), None)
+
+    def process(self, function: KeyedFunction, *, ordered: bool = False) -> Rows:
+        """A function with state and timers for each key; `ordered` gives it the events in order of event time."""
+        return self._remembering("process", process_rule(function, ordered=ordered))
+
+    def dedup(self, *columns: str, within: Duration | None = None, keep: str = "first",
+              lateness: Duration = "0") -> Rows:  # fmt: skip
+        """Of rows that are equal in these columns and near in event time, one."""
+        rule = dedup_rule(within=within, keep=keep, lateness=lateness)
+        return self.key_by(*columns)._remembering("dedup", rule)
+
+    def match(self, pattern: Pattern, *, output: Mapping[str, Expression], skip: Skip | None = None,
+              timeouts: bool = False, lateness: Duration = "0", keep: str | None = None, limit: int = LIMIT
+              ) -> Rows:  # fmt: skip
+        """Where the events of a key, in order of event time, fit a pattern."""
+        rule = match_rule(pattern, output=output, skip=skip, timeouts=timeouts, lateness=lateness, keep=keep,
+                          limit=limit)  # fmt: skip
+        return self._remembering("match", rule)
+
+    def join(self, other: Stream, *, on: On, between: tuple[Limit, Limit] | None = None,
+             window: WindowRule | None = None, how: How = "inner", keep: str | None = None,
+             inclusive: tuple[bool, bool] = (True, True), prefix: str = "", lateness: Duration = "0"
+             ) -> Rows:  # fmt: skip
+        """Rows of two streams with equal keys, whose event times are near, or that lie in one window."""
+        rule = join_rule(between=between, window=window, how=how, keep=keep, inclusive=inclusive, prefix=prefix,
+                         lateness=lateness)  # fmt: skip
+        mine, theirs = self._met(other, on, "join")
+        return mine._remembering("join", rule, theirs)
+
+    def temporal_join(self, versions: Stream, *, on: On, how: TemporalHow = "inner", lateness: Duration = "0",
+                      deleted: str | None = None, prefix: str = "") -> Rows:  # fmt: skip
+        """Each row with the version of a table that was valid at its own event time."""
+        rule = temporal_rule(how=how, lateness=lateness, deleted=deleted, prefix=prefix)
+        mine, theirs = self._met(versions, on, "temporal_join")
+        return mine._remembering("temporal join", rule, theirs)
+
+    def join_table(self, table: Stream, *, on: On, how: TemporalHow = "inner", deleted: str | None = None,
+                   prefix: str = "") -> Rows:  # fmt: skip
+        """Each row with a table as it stands: the last row of another stream for the key."""
+        rule = table_rule(how=how, deleted=deleted, prefix=prefix)
+        mine, theirs = self._met(table, on, "join_table")
+        return mine._remembering("table join", rule, theirs)
+
+    def split(self, **predicates: Expression) -> dict[str, Stream]:
+        """Streams by name: a row goes to the first whose predicate holds, or to `rest`."""
+        if not predicates or "rest" in predicates:
+            raise PlanError(
+                "split into nothing" if not predicates else "a part of a split is called rest",
+                "each part has a name and a predicate; rows for which none holds are in the part called rest",
+                'write bids.split(high="price > 1000", low="price <= 1000")',
+            )
+        tests = {name: expression(source) for name, source in predicates.items()}
+        branches = tuple((test, Literal(place, "long")) for place, test in enumerate(tests.values()))
+        chosen = Case(branches, Literal(len(tests), "long"))
+        names = (*tests, "rest")
+        return {name: self.where(Compare("=", chosen, Literal(place, "long"))) for place, name in enumerate(names)}
+
+    def write(self, sink: Any) -> Output:
+        """Write the rows as they are to a sink."""
+        timed = self if all(one.time is not None for one in self.inputs) else self.processing_time()
+        return Stream(timed.inputs)._remembering("rows", Pass()).write(sink)
 
     def trigger(self, when: Trigger) -> NoReturn:
         """Refused before `window`, as are the four below."""
@@ -118,7 +192,7 @@ class Stream:
     def _timed(self, time: TimeBase) -> Stream:
         for one in self.inputs:
             check_time(one, time)
-        return replace(self, inputs=tuple(replace(one, time=time) for one in self.inputs))
+        return Stream(tuple(replace(one, time=time) for one in self.inputs), self.keys)
 
     def _with(self, step: RowStep) -> Stream:
         def on(one: Input) -> Input:
@@ -127,10 +201,92 @@ class Stream:
                 return replace(one, before=(*one.before, step))
             return replace(one, after=(*one.after, step))
 
-        return replace(self, inputs=tuple(on(one) for one in self.inputs))
+        return Stream(tuple(on(one) for one in self.inputs), self.keys)
+
+    def _remembering(self, label: str, operator: Operator, *others: Entry) -> Rows:
+        """A stage over this stream, keyed as it is, and others beside it."""
+        mine = Entry("left" if others else "rows", self.inputs, self.keys)
+        stage = RowStage(label, (mine, *others), operator)
+        checked(stage)
+        return Rows.of(stage, MAIN)
+
+    def _met(self, other: Stream, on: On, where: str) -> tuple[Stream, Entry]:
+        """This stream and another, each keyed by the columns on which they meet."""
+        if not isinstance(other, Stream):
+            raise PlanError(
+                f"{where} with {other!r}, which is not a stream",
+                "rows of two streams meet where their keys are equal",
+                f'write impressions.{where}(clicks, on="ad", ...) with clicks = ps.events(..., name="clicks")',
+            )
+        left, right = on_columns(on, where)
+        return self.key_by(*left), Entry("right", other.inputs, other.key_by(*right).keys)
 
     def _declared(self, declared: str | Schema | None) -> Schema:
         return self.schema if declared is None else schema(declared)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Stream):
+    """What a stage gives: a stream, which can be written as it is, with its late and quarantined rows beside it."""
+
+    stage: RowStage = field(kw_only=True)
+    name: str = field(default=MAIN, kw_only=True)
+
+    @classmethod
+    def of(cls, stage: RowStage, name: str) -> Rows:
+        """An output of a stage."""
+        return cls((_derived(stage, name),), stage=stage, name=name)
+
+    def output(self, name: str) -> Rows:
+        """Another output of the stage, such as the time-outs of a pattern."""
+        if name not in self.stage.outputs:
+            raise PlanError(
+                f"{self.stage.label} has no output {name!r}",
+                f"it has {', '.join(self.stage.outputs)}",
+                did_you_mean(name, tuple(self.stage.outputs)),
+            )
+        return Rows.of(self.stage, name)
+
+    def write(self, sink: Any) -> Output:
+        """Write the rows to a sink."""
+        return Branch(self.stage, "rows", self.name).write(sink)
+
+    def late_of(self, side: str) -> Branch:
+        """The rows of one of several streams that came too late."""
+        names = [entry.name for entry in self.stage.entries]
+        if side not in names:
+            raise PlanError(
+                f"{self.stage.label} has no side {side!r}",
+                f"it has {', '.join(names)}",
+                did_you_mean(side, names),
+            )
+        return Branch(self.stage, "late", side)
+
+    @property
+    def late(self) -> Branch:
+        """The rows that came too late, of the first stream where there are two."""
+        return self.late_of(self.stage.entries[0].name)
+
+    @property
+    def quarantine(self) -> Branch:
+        """The rows that could not be used, each as it came, with the reason."""
+        return Branch(self.stage, "quarantine")
+
+    @property
+    def archive(self) -> Branch:
+        """Every row as the source gave it, before any step, with its partition, its offset and its batch."""
+        return Branch(self.stage, "archive")
+
+    def explain(self) -> str:
+        """All stages up to this one, in words."""
+        return explain_flow(flow_of((self.stage,)))
+
+    def check(self) -> tuple[str, ...]:
+        """What is allowed but costly or surprising."""
+        return checked(self.stage)
+
+    def __str__(self) -> str:
+        return self.explain()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +344,15 @@ class Panes:
 
     plan: Plan
 
+    @property
+    def stream(self) -> Stream:
+        """The panes as a stream, for the next stage."""
+        refuse_refiring(self.plan)
+        return Stream((_derived(self.plan, PANES),))
+
     def explain(self) -> str:
         """What, where, when and how, in words."""
-        return explain(self.plan)
+        return explain_flow(flow_of((self.plan,)))
 
     def check(self) -> tuple[str, ...]:
         """What is allowed but costly or surprising."""
@@ -217,6 +379,11 @@ class Panes:
 
     def __str__(self) -> str:
         return self.explain()
+
+
+def _derived(stage: AnyStage, output: str) -> Input:
+    """An output of a stage as the input of another; its rows have their event time."""
+    return Input(Derived(stage, output).source(), time=TimeBase("derived", None, None, by_hand(max_skew=None)))
 
 
 def events(columns: str | Schema, *, name: str = "events", bounded: bool = False,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.arrow import arrow_schema
-from penstock.plan import Plan
+from penstock.flow import AnyStage, flow_of
+from penstock.plan import Entry, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,25 +24,31 @@ def quarantine_schema() -> pa.Schema:
     ])  # fmt: skip
 
 
-def output_schema(plan: Plan, kind: str) -> pa.Schema:
-    """The columns of panes, of late rows, of the quarantine, or of the archive."""
+def entry_of(plan: AnyStage, name: str) -> Entry:
+    """The entry of that name, or the first."""
+    return next((entry for entry in plan.entries if entry.name == name), plan.entries[0])
+
+
+def output_schema(plan: AnyStage, kind: str, name: str = "") -> pa.Schema:
+    """The columns of panes or rows, of late rows, of the quarantine, or of the archive."""
     import pyarrow as pa
 
+    instant = pa.timestamp("us", tz="UTC")
     if kind == "quarantine":
         return quarantine_schema()
     if kind == "archive":
         return pa.schema([
-            *arrow_schema(plan.inputs[0].source.schema), ("archive_source", pa.string()),
+            *arrow_schema(flow_of((plan,)).inputs[0].source.schema), ("archive_source", pa.string()),
             ("archive_partition", pa.string()), ("archive_offset", pa.int64()), ("archive_batch", pa.int64()),
         ])  # fmt: skip
-    instant = pa.timestamp("us", tz="UTC")
     if kind == "late":
-        missed = pa.list_(pa.struct([("start", instant), ("end", instant)]))
-        return pa.schema([
-            *arrow_schema(plan.schema), ("late_event_time", instant), ("late_watermark", instant),
-            ("late_by", pa.int64()), ("late_partition", pa.string()), ("late_offset", pa.int64()),
-            ("late_windows", missed),
-        ])  # fmt: skip
+        why = [("late_event_time", instant), ("late_watermark", instant), ("late_by", pa.int64()),
+               ("late_partition", pa.string()), ("late_offset", pa.int64())]  # fmt: skip
+        if isinstance(plan, Plan):
+            why.append(("late_windows", pa.list_(pa.struct([("start", instant), ("end", instant)]))))
+        return pa.schema([*arrow_schema(entry_of(plan, name).schema), *why])
+    if not isinstance(plan, Plan):
+        return arrow_schema(plan.outputs[name])
     return pa.schema([
         *arrow_schema(plan.key_schema), ("window_start", instant), ("window_end", instant),
         *arrow_schema(plan.result_schema), ("pane_index", pa.int64()), ("pane_timing", pa.string()),
@@ -49,13 +56,16 @@ def output_schema(plan: Plan, kind: str) -> pa.Schema:
     ])  # fmt: skip
 
 
-def target_of(plan: Plan, kind: str, sink: str) -> Target:
-    """What the sink of that id is told of the plan's panes, late rows, quarantine or archive."""
+def target_of(plan: AnyStage, kind: str, sink: str, name: str = "", stream: str = "") -> Target:
+    """What the sink of that id is told of a stage's panes or rows, late rows, quarantine or archive."""
     from penstock.sinks.sink import Target
 
+    if not isinstance(plan, Plan) or kind != "panes":
+        mode = plan.shown_mode if isinstance(plan, Plan) else "accumulating"
+        return Target(sink=sink, kind=kind, schema=output_schema(plan, kind, name), mode=mode, stream=stream or kind)
     return Target(
-        sink=sink, kind=kind, schema=output_schema(plan, kind),
-        keys=(*plan.keys, "window_start", "window_end") if kind == "panes" else (), mode=plan.shown_mode,
-        refires=kind == "panes" and not plan.fires_once,
-        withdraws=kind == "panes" and not plan.fires_once and (plan.shown_mode == "retracting" or plan.window.merging),
+        sink=sink, kind=kind, schema=output_schema(plan, kind), keys=(*plan.keys, "window_start", "window_end"),
+        mode=plan.shown_mode, refires=not plan.fires_once,
+        withdraws=not plan.fires_once and (plan.shown_mode == "retracting" or plan.window.merging),
+        stream=stream or kind,
     )  # fmt: skip

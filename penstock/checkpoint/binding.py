@@ -8,7 +8,9 @@ from penstock.aggregate import Aggregate
 from penstock.checkpoint.store import CheckpointError
 from penstock.duration import words
 from penstock.engine.compiled import Compiled
+from penstock.flow import Flow
 from penstock.plan import Plan
+from penstock.stage import RowStage
 from penstock.trigger import Trigger
 from penstock.window import Custom
 
@@ -16,11 +18,27 @@ HASH = "murmur64a/1"
 MEMORY = "2"
 
 
-def binding(plan: Plan, shards: int) -> dict[str, str]:
-    """Each thing that binds, in words that can be compared."""
+def binding(flow: Flow, shards: int) -> dict[str, str]:
+    """Each thing that binds, in words that can be compared; where there are several stages, those of each."""
+    held = {"sources": ", ".join(f"{one.source.name} ({_read_by(one.source.reader)})" for one in flow.inputs)}
+    for number, stage in enumerate(flow.stages):
+        said = _windows(stage) if isinstance(stage, Plan) else _rows(stage)
+        if len(flow.stages) > 1:
+            said |= {"reads": ", ".join(one.source.name for one in stage.inputs)}
+            said = {f"{number + 1} {stage.label}: {name}": value for name, value in said.items()}
+        held |= said
+    return {**held, "shards": f"{shards}, hash {HASH}"}
+
+
+def _rows(stage: RowStage) -> dict[str, str]:
+    keys = [", ".join(f"{column.name} {column.type}" for column in side.key_schema.columns) or "none"
+            for side in stage.sides]  # fmt: skip
+    return {"keys": "; ".join(keys), **stage.operator.binding(stage.sides), "memory": f"{stage.label}, format {MEMORY}"}
+
+
+def _windows(plan: Plan) -> dict[str, str]:
     compiled = Compiled(plan)
     return {
-        "sources": ", ".join(f"{one.source.name} ({_read_by(one.source.reader)})" for one in plan.inputs),
         "keys": ", ".join(f"{column.name} {column.type}" for column in plan.key_schema.columns) or "none",
         "window": "custom" if isinstance(plan.window, Custom) else str(plan.window),
         "aggregates": ", ".join(_aggregate(plan, name, one) for name, one in plan.aggregates),
@@ -29,7 +47,6 @@ def binding(plan: Plan, shards: int) -> dict[str, str]:
         "trigger": _shape(plan.trigger),
         "mode": plan.shown_mode if not plan.fires_once else "one pane a window",
         "memory": f"{'slices' if compiled.by_slices else 'windows'}, format {MEMORY}",
-        "shards": f"{shards}, hash {HASH}",
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.batch import Counts
@@ -40,10 +40,6 @@ class Clocks:
     def watermark(self) -> int:
         """W of this batch."""
         return self.state.watermark
-
-    def with_watermark(self, watermark: int) -> Clocks:
-        """The same under another W."""
-        return replace(self, state=replace(self.state, watermark=watermark))
 
 
 def write_clock(store: Store, lineage: str, clocks: Clocks) -> Clocks:

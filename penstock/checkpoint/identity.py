@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from penstock.checkpoint.binding import binding, refuse_change
 from penstock.checkpoint.sealed import sealed, unsealed
 from penstock.checkpoint.store import CheckpointError, Store
-from penstock.plan import Plan
+from penstock.flow import Flow
 
 FILE = "penstock/identity"
 
@@ -38,22 +38,22 @@ def read_identity(store: Store) -> Identity | None:
     return Identity(held["name"], held["lineage"], held["shards"], held["binding"])
 
 
-def identity_of(store: Store, name: str, plan: Plan, shards: int | None, default: int) -> Identity:
+def identity_of(store: Store, name: str, flow: Flow, shards: int | None, default: int) -> Identity:
     """The checkpoint's identity: read and compared with the plan, or made where it is new."""
     held = read_identity(store)
     if held is None:
         number = shards or default
-        made = Identity(name, uuid.uuid4().hex, number, binding(plan, number))
+        made = Identity(name, uuid.uuid4().hex, number, binding(flow, number))
         new = {"name": name, "lineage": made.lineage, "shards": number, "binding": made.binding}
         if store.create(FILE, sealed(new)):
             return made
         held = read_identity(store)
         assert held is not None
-    refuse_foreign(store.root, held, name, plan, shards)
+    refuse_foreign(store.root, held, name, flow, shards)
     return held
 
 
-def refuse_foreign(checkpoint: str, held: Identity, name: str, plan: Plan, shards: int | None) -> None:
+def refuse_foreign(checkpoint: str, held: Identity, name: str, flow: Flow, shards: int | None) -> None:
     """Refuse a checkpoint of another pipeline, or one that the plan does not fit."""
     if held.name != name:
         raise CheckpointError(
@@ -61,4 +61,4 @@ def refuse_foreign(checkpoint: str, held: Identity, name: str, plan: Plan, shard
             f"this pipeline is called {name!r}, and two pipelines cannot share a checkpoint",
             "choose another folder, or give the pipeline its old name",
         )
-    refuse_change(checkpoint, held.binding, binding(plan, shards or held.shards))
+    refuse_change(checkpoint, held.binding, binding(flow, shards or held.shards))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +13,10 @@ from penstock.engine.cells import Cells, empty_cells
 from penstock.engine.combine import Rows, combine_rows
 from penstock.engine.compiled import Compiled
 from penstock.engine.late import LateRows
-from penstock.engine.rows import Bad, SourceBatch, read_rows
+from penstock.engine.rows import Bad, Read, SourceBatch, prepared_rows, stamped_rows
 from penstock.engine.sessions import bursts
 from penstock.instant import MIN_TIME
+from penstock.plan import Input
 from penstock.window import Custom, Session, Sliding
 
 
@@ -49,21 +50,37 @@ class Ingested:
     counts: Counts
 
 
-@np.errstate(all="ignore")
 def ingest(compiled: Compiled, given: SourceBatch, watermark: int, now: int) -> Ingested:
     """Row steps, event time, windows, and one row for each key and window."""
     one = next(one for one in compiled.plan.inputs if one.source.name == given.source)
-    read = read_rows(compiled.plan, one, given, now)
+    stamped = stamped_rows(one, given, now)
+    part = ingest_rows(compiled, one, given, stamped, watermark)
+    counts = Counts(read=len(given.offsets)) + counted(stamped) + part.counts
+    return replace(part, bad=[*stamped.bad, *part.bad], counts=counts)
+
+
+@np.errstate(all="ignore")
+def ingest_rows(compiled: Compiled, one: Input, given: SourceBatch, stamped: Read, watermark: int) -> Ingested:
+    """Rows that have their event time: the other row steps, windows, and one row for each key and window."""
+    read = prepared_rows(compiled.plan, one, stamped)
     rows = Rows(read.batch, read.times, f"{given.source}/{given.partition}", given.offsets, read.at)
     placed = _placed(compiled, rows, watermark)
     late, judged_later = (0 if some is None else len(some) for some in (placed.late, placed.suspects))
-    assert read.stamps is not None
-    counts = Counts(
-        read=len(given.offsets), added=read.added, dropped=read.dropped, filtered=read.filtered,
-        quarantined=len(read.bad), late=late, kept=len(rows) - late - judged_later, missed=placed.missed,
-    )  # fmt: skip
-    report = Report(given.source, given.partition, read.stamps.good, read.stamps.given)
-    return Ingested(Blob(given.origin, placed.cells, placed.suspects), placed.late, report, read.bad, counts)
+    counts = counted(read) + Counts(late=late, kept=len(rows) - late - judged_later, missed=placed.missed)
+    blob = Blob(given.origin, placed.cells, placed.suspects)
+    return Ingested(blob, placed.late, report_of(given, stamped), read.bad, counts)
+
+
+def report_of(given: SourceBatch, stamped: Read) -> Report:
+    """What a batch of a source says of time; rows of another stage say nothing."""
+    if stamped.stamps is None:
+        return Report(given.source, given.partition, np.empty(0, np.int64), MIN_TIME)
+    return Report(given.source, given.partition, stamped.stamps.good, stamped.stamps.given)
+
+
+def counted(read: Read) -> Counts:
+    """What became of the rows that did not go on."""
+    return Counts(added=read.added, dropped=read.dropped, filtered=read.filtered, quarantined=len(read.bad))
 
 
 class _Placed(NamedTuple):

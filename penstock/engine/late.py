@@ -41,13 +41,13 @@ def _table(compiled: Compiled, late: LateRows, watermark: int) -> pa.Table:
     )
     columns = [
         *rows.batch.columns, pa.array(rows.times), pa.array(np.full(len(rows), watermark)),
-        pa.array(_behind(watermark, rows.times)), rows.partitions, pa.array(rows.offsets),
+        pa.array(behind(watermark, rows.times)), rows.partitions, pa.array(rows.offsets),
         pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), windows),
     ]  # fmt: skip
     return pa.Table.from_arrays(columns, schema=compiled.late_schema)
 
 
-def _behind(watermark: int, times: np.ndarray) -> np.ndarray:
+def behind(watermark: int, times: np.ndarray) -> np.ndarray:
     """How far W is beyond each event time, saturating where W is infinite."""
     nearest = watermark - MAX_TIME if watermark > 0 else MIN_TIME
     return watermark - np.maximum(times, nearest)

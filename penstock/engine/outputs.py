@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.compiled import Compiled
 from penstock.engine.keys import whole
 from penstock.engine.rows import Bad, SourceBatch
+from penstock.flow import AnyStage
 from penstock.instant import EARLIEST, LATEST
 from penstock.targets import output_schema, quarantine_schema
 
@@ -25,16 +25,17 @@ def shown_panes(panes: pa.Table) -> pa.Table:
     return shown.set_column(place, "pane_timing", shown.column(place).cast(pa.string()))
 
 
-def shown_late(compiled: Compiled, late: pa.Table) -> pa.Table:
+def shown_late(stage: AnyStage, entry: int, late: pa.Table) -> pa.Table:
     """Late rows as people see them: instants as timestamps, null where infinite."""
-    windows = whole(late.column("@windows"))
-    inner = windows.values
-    bounds = pa.StructArray.from_arrays([_instants(inner.field(name)) for name in ("start", "end")], ["start", "end"])
     shown = [_instants(late.column("@event_time")), _instants(late.column("@watermark")), late.column("@late_by"),
-             late.column("@partition"), late.column("@offset"),
-             pa.ListArray.from_arrays(windows.offsets, bounds)]  # fmt: skip
-    row = [late.column(name) for name in compiled.row_schema.names]
-    return pa.Table.from_arrays([*row, *shown], schema=output_schema(compiled.plan, "late"))
+             late.column("@partition"), late.column("@offset")]  # fmt: skip
+    if "@windows" in late.column_names:
+        windows = whole(late.column("@windows"))
+        bounds = [_instants(windows.values.field(name)) for name in ("start", "end")]
+        shown.append(pa.ListArray.from_arrays(windows.offsets, pa.StructArray.from_arrays(bounds, ["start", "end"])))
+    names = stage.entries[entry].schema.names
+    row = [late.column(name) for name in names]
+    return pa.Table.from_arrays([*row, *shown], schema=output_schema(stage, "late", stage.entries[entry].name))
 
 
 def quarantined(given: SourceBatch, bad: Sequence[Bad]) -> pa.Table:

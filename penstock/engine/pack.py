@@ -3,80 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.batch import Counts
 from penstock.engine.cells import CELL_NUMBERS, Cells, concat_cells, empty_cells
 from penstock.engine.combine import Rows, concat_rows, keys_of
 from penstock.engine.compiled import Compiled
-from penstock.engine.ingest import Blob, Ingested, Report
+from penstock.engine.ingest import Blob, Report
 from penstock.engine.keys import hashes, whole
-from penstock.engine.late import LateRows
 from penstock.engine.numbers import compressed, is_constant
 from penstock.engine.regroup import fold_runs
 from penstock.engine.wire import packed, unpacked
 from penstock.event_time import Percentile
+from penstock.plan import Input
 from penstock.window import Session
 
 
-@dataclass
-class Gathered:
-    """All that one task has ingested, chunk after chunk."""
-
-    blobs: list[Blob] = field(default_factory=list)
-    late: list[LateRows] = field(default_factory=list)
-    reports: list[tuple[int, Report]] = field(default_factory=list)
-    counts: Counts = field(default_factory=Counts)
-
-    def add(self, compiled: Compiled, part: Ingested) -> None:
-        """One more chunk."""
-        self.blobs.append(part.blob)
-        if part.late is not None:
-            self.late.append(part.late)
-        self.reports.append((part.blob.origin[2], short_report(compiled, part.report)))
-        self.counts += part.counts
-
-    def blob(self, compiled: Compiled) -> Blob | None:
-        """The chunks of the task as one, combined once more before the shuffle."""
-        if not self.blobs:
-            return None
-        filled = [blob.cells for blob in self.blobs if len(blob.cells)]
-        suspects = [blob.suspects for blob in self.blobs if blob.suspects is not None and len(blob.suspects)]
-        if not filled:
-            cells = empty_cells(compiled.key_types, compiled.accumulators)
-        elif isinstance(compiled.plan.window, Session) or len(filled) == 1:
-            cells = concat_cells(filled)
-        else:
-            cells = fold_runs(filled, compiled.accumulators)
-        return Blob(self.blobs[0].origin, cells, concat_rows(suspects) if suspects else None)
+def combined_blob(compiled: Compiled, blobs: Sequence[Blob]) -> Blob | None:
+    """Blobs of one task as one, combined once more before the shuffle."""
+    if not blobs:
+        return None
+    filled = [blob.cells for blob in blobs if len(blob.cells)]
+    suspects = [blob.suspects for blob in blobs if blob.suspects is not None and len(blob.suspects)]
+    if not filled:
+        cells = empty_cells(compiled.key_types, compiled.accumulators)
+    elif isinstance(compiled.plan.window, Session) or len(filled) == 1:
+        cells = concat_cells(filled)
+    else:
+        cells = fold_runs(filled, compiled.accumulators)
+    return Blob(blobs[0].origin, cells, concat_rows(suspects) if suspects else None)
 
 
-def short_report(compiled: Compiled, report: Report) -> Report:
+def short_report(one: Input, report: Report) -> Report:
     """What the watermark rule needs of a report: a quantile of delays every stamp, the others the newest one."""
-    time = next(one.time for one in compiled.plan.inputs if one.source.name == report.source)
-    assert time is not None
-    if isinstance(time.watermark, Percentile) or len(report.times) <= 1:
+    assert one.time is not None
+    if isinstance(one.time.watermark, Percentile) or len(report.times) <= 1:
         return report
     return Report(report.source, report.partition, report.times.max(keepdims=True), report.given)
 
 
 def by_shard(compiled: Compiled, blob: Blob, shards: int) -> Iterator[tuple[int, Blob]]:
     """The part of a blob that belongs to each shard; a shard that gets nothing is left out."""
-    cells = _dealt(blob.cells.hash, shards)
+    cells = dealt(blob.cells.hash, shards)
     rows: dict[int, np.ndarray] = {}
     if blob.suspects is not None:
-        rows = _dealt(hashes(keys_of(compiled, blob.suspects), len(blob.suspects)), shards)
+        rows = dealt(hashes(keys_of(compiled, blob.suspects), len(blob.suspects)), shards)
     nothing = np.empty(0, dtype=np.int64)
     for shard in sorted(cells.keys() | rows.keys()):
         suspects = blob.suspects.take(rows[shard]) if blob.suspects is not None and shard in rows else None
         yield shard, Blob(blob.origin, blob.cells.take(cells.get(shard, nothing)), suspects)
 
 
-def _dealt(hashed: np.ndarray, shards: int) -> dict[int, np.ndarray]:
+def dealt(hashed: np.ndarray, shards: int) -> dict[int, np.ndarray]:
     """The places of the rows of each shard, in their order."""
     if not len(hashed):
         return {}

@@ -1,4 +1,4 @@
-"""Rows before windows, a batch at a time: filter, project, map, stamp with event time, or quarantine with the reason.
+"""Rows before a stage, a batch at a time: filter, project, map, stamp with event time, or quarantine with the reason.
 
 Steps run on whole columns. Where one throws, halving finds the rows that make it throw, and the rest goes on.
 """
@@ -19,6 +19,7 @@ from penstock.engine.expression import evaluate, evaluator
 from penstock.engine.halving import failing_rows
 from penstock.engine.stamp import Stamps, stamp
 from penstock.expression import EvaluationError, Node
+from penstock.flow import AnyStage
 from penstock.plan import Input, Plan
 from penstock.row_steps import Map, MapBatches, Project, RowStep, Where
 from penstock.schema import Schema
@@ -85,8 +86,8 @@ class Read:
             self.keep(good)
 
 
-def read_rows(plan: Plan, one: Input, given: SourceBatch, now: int) -> Read:
-    """All row steps of an input over a batch of its source."""
+def stamped_rows(one: Input, given: SourceBatch, now: int) -> Read:
+    """The rows of a batch of a source up to their event time."""
     read = Read(given.rows, np.empty(0, np.int64))
     held = one.source.schema
     for step in one.before:
@@ -95,9 +96,17 @@ def read_rows(plan: Plan, one: Input, given: SourceBatch, now: int) -> Read:
     read.stamps = stamp(read.batch, held, one.time, now)
     read.times = read.stamps.times
     read.quarantine(read.stamps.bad, "event_time")
+    return read
+
+
+def prepared_rows(stage: AnyStage, one: Input, stamped: Read) -> Read:
+    """Rows that have their event time, as they reach a stage; what they were before is left as it is."""
+    read = Read(stamped.batch, stamped.times, stamped.at)
+    held = one.stamped_schema
     for step in one.after:
         held = _step(read, step, held)
-    _countable(read, plan, held)
+    if isinstance(stage, Plan):
+        _countable(read, stage, held)
     return read
 
 

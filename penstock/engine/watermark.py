@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,8 +21,8 @@ from penstock.event_time import (
     TimeBase,
     quantile_rank,
 )
+from penstock.flow import Flow
 from penstock.instant import MIN_TIME, plus
-from penstock.plan import Plan
 
 Name = tuple[str, str]
 
@@ -53,16 +53,33 @@ class Spoken:
 
 @dataclass(frozen=True)
 class ClockState:
-    """The memory of all rules, and the watermark so far."""
+    """The memory of all rules, the watermark of all sources so far, and that of each stage."""
 
     watermark: int = MIN_TIME
     now: int | None = None
     batch: int = 0
     spoken: dict[Name, Spoken] = field(default_factory=dict)
+    stages: tuple[int, ...] = ()
+
+    def of(self, number: int) -> int:
+        """The watermark of a stage; where there is one stage alone it is that of its sources."""
+        return self.stages[number] if self.stages else self.watermark
 
 
-def end_batch(plan: Plan, state: ClockState, reports: Sequence[Report], now: int, tick: Tick) -> ClockState:
-    """Hear a batch's reports and decide the watermark of the next one."""
+def given(flow: Flow, state: ClockState, watermark: int) -> ClockState:
+    """A watermark from outside, for all that reads sources alone."""
+    reached = max(state.watermark, watermark)
+    stages = tuple(state.of(number) if flow.above(number) else max(state.of(number), reached)
+                   for number in range(len(flow.stages)))  # fmt: skip
+    return replace(state, watermark=reached, stages=stages)
+
+
+def end_batch(flow: Flow, state: ClockState, reports: Sequence[Report], now: int, tick: Tick,
+              holds: Sequence[int] = (), at: int | None = None) -> ClockState:  # fmt: skip
+    """Hear a batch's reports and decide the watermarks of the next one; `at` is that of all sources where it is known.
+
+    `holds` are for each stage the least event time that it may still give behind its watermark.
+    """
     elapsed = 0 if state.now is None or tick.resumed else now - state.now
     heard = {(report.source, report.partition) for report in reports}
     spoken = dict(state.spoken)
@@ -74,12 +91,22 @@ def end_batch(plan: Plan, state: ClockState, reports: Sequence[Report], now: int
         spoken[name] = replace(one, silent_for=silent, last_batch=last)
     for report in reports:
         name = (report.source, report.partition)
-        spoken[name] = _heard(spoken[name], report, isinstance(_time(plan, name[0]).watermark, Percentile))
-    reached = max(state.watermark, _minimum(plan, spoken, now))
-    return ClockState(reached, now, state.batch + 1, spoken)
+        spoken[name] = _heard(spoken[name], report, isinstance(_time(flow, name[0]).watermark, Percentile))
+
+    def reached(sources: Collection[str]) -> int:
+        return max(state.watermark, _minimum(flow, spoken, now, sources)) if at is None else at
+
+    def following(number: int) -> int:
+        """A stage follows its own sources, and those it reads as they stood in this batch."""
+        own = flow.own_sources(number)
+        upon = [min([state.of(one), *holds[one : one + 1]]) for one in flow.above(number)]
+        return max(state.of(number), min([*upon, *([reached(own)] if own else [])]))
+
+    stages = tuple(following(number) for number in range(len(flow.stages)))
+    return ClockState(reached([one.source.name for one in flow.inputs]), now, state.batch + 1, spoken, stages)
 
 
-def partition_clocks(plan: Plan, state: ClockState) -> tuple[PartitionClock, ...]:
+def partition_clocks(plan: Flow, state: ClockState) -> tuple[PartitionClock, ...]:
     """What each partition stands at, for people to read."""
     return tuple(
         PartitionClock(
@@ -93,7 +120,7 @@ def partition_clocks(plan: Plan, state: ClockState) -> tuple[PartitionClock, ...
 def encoded(state: ClockState) -> dict[str, Any]:
     """The state as plain values, for a snapshot."""
     return {
-        "watermark": state.watermark, "now": state.now, "batch": state.batch,
+        "watermark": state.watermark, "now": state.now, "batch": state.batch, "stages": list(state.stages),
         "spoken": [
             [*name, one.newest, one.given, one.silent_for, one.last_batch,
              [[chunk.delays.tolist(), chunk.times.tolist(), chunk.rounded] for chunk in one.chunks]]
@@ -108,7 +135,8 @@ def decoded(held: dict[str, Any]) -> ClockState:
     for source, partition, newest, given, silent, last, chunks in held["spoken"]:
         parts = tuple(Chunk(np.array(d, np.int64), np.array(t, np.int64), rounded) for d, t, rounded in chunks)
         spoken[source, partition] = Spoken(newest, given, silent, last, parts)
-    return ClockState(held["watermark"], held["now"], held["batch"], spoken)
+    # Older clocks have one stage, whose watermark is that of its sources.
+    return ClockState(held["watermark"], held["now"], held["batch"], spoken, tuple(held.get("stages", ())))
 
 
 def _heard(one: Spoken, report: Report, remember: bool) -> Spoken:
@@ -163,9 +191,12 @@ def coarse(delays: np.ndarray) -> np.ndarray:
     return -((-delays) >> low) << low
 
 
-def _minimum(plan: Plan, spoken: dict[Name, Spoken], now: int) -> int:
-    processing = [now for one in plan.inputs if _time(plan, one.source.name).basis == "processing"]
-    timed = {name: one for name, one in spoken.items() if _time(plan, name[0]).basis != "processing"}
+def _minimum(plan: Flow, spoken: dict[Name, Spoken], now: int, sources: Collection[str]) -> int:
+    processing = [now for name in sources if _time(plan, name).basis == "processing"]
+    timed = {
+        name: one for name, one in spoken.items()
+        if name[0] in sources and _time(plan, name[0]).basis != "processing"
+    }  # fmt: skip
     active = [_watermark_of(plan, name, one) for name, one in timed.items() if not _idle(plan, name, one)]
     if active or processing:
         return min([*processing, *active])
@@ -177,7 +208,7 @@ def _minimum(plan: Plan, spoken: dict[Name, Spoken], now: int) -> int:
     return max(held, min(_advanced(plan, spoken, source) for source in {name[0] for name in timed}))
 
 
-def _advanced(plan: Plan, spoken: dict[Name, Spoken], source: str) -> int:
+def _advanced(plan: Flow, spoken: dict[Name, Spoken], source: str) -> int:
     """How far silence lets a source's watermark go: as far as the processing clock went, if it may."""
     partitions = {name: one for name, one in spoken.items() if name[0] == source}
     newest = max(one.newest for one in partitions.values())
@@ -189,7 +220,7 @@ def _advanced(plan: Plan, spoken: dict[Name, Spoken], source: str) -> int:
     return newest + min(one.silent_for for one in partitions.values()) - max(behind, 0)
 
 
-def _watermark_of(plan: Plan, name: Name, one: Spoken) -> int:
+def _watermark_of(plan: Flow, name: Name, one: Spoken) -> int:
     match _time(plan, name[0]).watermark:
         case Bounded(delay=delay):
             return plus(one.newest, -delay)
@@ -211,12 +242,12 @@ def _quantile(chunks: tuple[Chunk, ...], p: float) -> int:
     return int(delays[np.searchsorted(below, quantile_rank(p, int(below[-1])))])
 
 
-def _idle(plan: Plan, name: Name, one: Spoken) -> bool:
+def _idle(plan: Flow, name: Name, one: Spoken) -> bool:
     idle = _time(plan, name[0]).watermark.idle
     return idle is not None and one.silent_for >= idle
 
 
-def _time(plan: Plan, source: str) -> TimeBase:
+def _time(plan: Flow, source: str) -> TimeBase:
     time = next(one.time for one in plan.inputs if one.source.name == source)
     assert time is not None
     return time

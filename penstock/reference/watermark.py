@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from penstock.batch import PartitionClock, Tick
@@ -18,8 +19,8 @@ from penstock.event_time import (
     coarse,
     quantile_rank,
 )
+from penstock.flow import Flow
 from penstock.instant import MIN_TIME, plus
-from penstock.plan import Plan
 from penstock.reference.rows import Stamped
 
 
@@ -72,14 +73,27 @@ class Spoken:
 class Clock:
     """The memory of all rules, and the watermark so far."""
 
-    plan: Plan
+    flow: Flow
     watermark: int = MIN_TIME
     now: int | None = None
     batch: int = 0
     spoken: dict[tuple[str, str], Spoken] = field(default_factory=dict)
+    stages: list[int] = field(default_factory=list)
 
-    def end_batch(self, stamps: list[Stamped], heard: set[tuple[str, str]], now: int, tick: Tick) -> None:
-        """Hear the batch's reports and decide the watermark of the next one."""
+    def __post_init__(self) -> None:
+        self.stages = [MIN_TIME] * len(self.flow.stages)
+
+    def given(self, watermark: int) -> None:
+        """A watermark from outside, for all that reads sources alone."""
+        self.watermark = max(self.watermark, watermark)
+        for number, held in enumerate(self.stages):
+            if not self.flow.above(number):
+                self.stages[number] = max(held, self.watermark)
+
+    def end_batch(
+        self, stamps: list[Stamped], heard: set[tuple[str, str]], now: int, tick: Tick, holds: list[int]
+    ) -> None:
+        """Hear the batch's reports and decide the watermarks of the next one."""
         elapsed = 0 if self.now is None or tick.resumed else now - self.now
         self.now = now
         for name in (*tick.partitions, *sorted(heard)):
@@ -92,7 +106,16 @@ class Clock:
             remember = isinstance(self._time(stamp.source).watermark, Percentile)
             self.spoken[stamp.source, stamp.partition].hear(stamp, remember)
         self.batch += 1
-        self.watermark = max(self.watermark, self._minimum(now))
+        names = {one.source.name for one in self.flow.inputs}
+        given, self.watermark = self.watermark, max(self.watermark, self._minimum(now, names))
+        self.stages = [self._stage(number, now, given, holds) for number in range(len(self.stages))]
+
+    def _stage(self, number: int, now: int, given: int, holds: list[int]) -> int:
+        """A stage follows its own sources, and those it reads as they stood in this batch."""
+        own, above = self.flow.own_sources(number), self.flow.above(number)
+        reached = [max(given, self._minimum(now, own))] if own else []
+        reached += [min(self.stages[one], holds[one]) for one in above]
+        return max(self.stages[number], min(reached))
 
     def partitions(self) -> tuple[PartitionClock, ...]:
         """What each partition stands at, for people to read."""
@@ -104,9 +127,9 @@ class Clock:
             for name, partition in sorted(self.spoken.items())
         )  # fmt: skip
 
-    def _minimum(self, now: int) -> int:
-        processing = [now for one in self.plan.inputs if self._time(one.source.name).basis == "processing"]
-        timed = {name for name in self.spoken if self._time(name[0]).basis != "processing"}
+    def _minimum(self, now: int, sources: Collection[str]) -> int:
+        processing = [now for name in sources if self._time(name).basis == "processing"]
+        timed = {name for name in self.spoken if name[0] in sources and self._time(name[0]).basis != "processing"}
         active = {name for name in timed if not self._idle(name)}
         if active or processing:
             return min([*processing, *(self._watermark_of(name) for name in active)])
@@ -143,6 +166,6 @@ class Clock:
         return MIN_TIME
 
     def _time(self, source: str) -> TimeBase:
-        time = next(one.time for one in self.plan.inputs if one.source.name == source)
+        time = next(one.time for one in self.flow.inputs if one.source.name == source)
         assert time is not None
         return time

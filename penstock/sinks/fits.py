@@ -4,7 +4,7 @@ Three forms of sink. *upsert* keeps one row per key and window (`ps.sqlite`, `ps
 keeps that and every pane (the same with `history=True`), *append* takes every row (`ps.files`, `ps.memory`,
 `ps.console`, `ps.foreach_batch`).
 
-| form | panes, accumulating | panes, retracting | panes, discarding | late, quarantine |
+| form | panes, accumulating | panes, retracting | panes, discarding | rows, late, quarantine |
 |---|---|---|---|---|
 | upsert | net: the last +1 of a window, deleted where a -1 stays | the same | refused | appended |
 | history | net, and every pane with its op beside it | the same | every pane with its op, no current answer | refused |
@@ -34,9 +34,9 @@ FITS: dict[tuple[str, str, str], str] = {
     ("append", "panes", "accumulating"): EVERY,
     ("append", "panes", "retracting"): EVERY,
     ("append", "panes", "discarding"): EVERY,
-    **{("upsert", kind, mode): APPENDED for kind in ("late", "quarantine") for mode in MODES},
-    **{("history", kind, mode): REFUSED for kind in ("late", "quarantine") for mode in MODES},
-    **{("append", kind, mode): APPENDED for kind in ("late", "quarantine") for mode in MODES},
+    **{("upsert", kind, mode): APPENDED for kind in ("rows", "late", "quarantine") for mode in MODES},
+    **{("history", kind, mode): REFUSED for kind in ("rows", "late", "quarantine") for mode in MODES},
+    **{("append", kind, mode): APPENDED for kind in ("rows", "late", "quarantine") for mode in MODES},
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an output is, fixed for the life of a checkpoint; `keys` identify a row of the current answer."""
+    """What an output is, fixed for the life of a checkpoint; `keys` identify a row of the current answer.
+
+    `stream` is what its rows are called on their way, where a pipeline has several of a kind.
+    """
 
     sink: str
     kind: str
@@ -21,6 +24,7 @@ class Target:
     mode: str = "accumulating"
     refires: bool = False
     withdraws: bool = False
+    stream: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

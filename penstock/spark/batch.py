@@ -16,7 +16,6 @@ from penstock.checkpoint.identity import Identity
 from penstock.checkpoint.lease import Lease
 from penstock.checkpoint.sealed import sealed, unsealed
 from penstock.checkpoint.store import Store
-from penstock.engine.step import start
 from penstock.engine.watermark import ClockState
 from penstock.engine.windows import Clock
 from penstock.errors import PlanError
@@ -32,7 +31,7 @@ from penstock.spark.gather import gathered
 from penstock.spark.ingesting import ingested
 from penstock.spark.job import Job
 from penstock.spark.outlets import Outlets
-from penstock.spark.packets import PACKETS, TICK, WORDS, Packet, packet_batches
+from penstock.spark.packets import PACKETS, TICK, WORDS, Packet, at, packet_batches, stage_of
 from penstock.spark.property import TaskClock
 from penstock.spark.stepping import Word, arrivals_step, tick_of, words_of
 from penstock.spark.waiting import Waiting, say_waiting
@@ -42,16 +41,26 @@ _WORD_SCHEMA = pa.schema(
 )
 
 
-def whole_shard(job: Job) -> Callable[[pa.Table], pa.Table]:
-    """All of a shard's packets at once: its windows are filled, then the end of the input closes them."""
+def whole_shard(job: Job, stage: int = 0) -> Callable[[pa.Table], pa.Table]:
+    """All of a shard's packets at once: its memory is filled, then the end of the input empties it."""
+    beginning = (MIN_TIME,) * len(job.flow.stages)
 
     def apply(table: pa.Table) -> pa.Table:
-        packets = [Packet(*row) for row in zip(*(table.column(i).to_pylist() for i in range(3)), strict=True)]
+        packets, words = [], []
+        for row in table.to_pylist():
+            if stage_of(row["kind"]) == stage:
+                packets.append(Packet(row["shard"], row["kind"], row["payload"]))
+            else:
+                words.append(Word(row["shard"], row["kind"], row.get("head", ""), row["payload"]))
         shard = packets[0].shard
-        tick = tick_of(shard, packets, 0)
-        filled = arrivals_step(job, start(job.compiled()), packets, Clock(MIN_TIME, tick["now"]))
-        closed = arrivals_step(job, filled.memory, [], Clock(MAX_TIME, tick["now"]))
-        words = [*words_of(job, shard, 0, packets, [filled, closed]), Word(shard, TICK, json.dumps(tick), b"")]
+        tick = tick_of(shard, packets, 0, stage=stage)
+        filled = arrivals_step(job, stage, job.engine(stage).start(), packets, Clock(MIN_TIME, tick["now"]))
+        closed = arrivals_step(job, stage, filled.memory, [], Clock(MAX_TIME, tick["now"]))
+        words += words_of(job, stage, shard, 0, packets, [filled, closed], beginning)
+        if stage == 0:
+            words.append(Word(shard, TICK, json.dumps(tick), b""))
+        if stage + 1 < len(job.flow.stages):
+            words.append(Word(shard, at(stage + 1, TICK), "", json.dumps(tick).encode()))
         columns = zip(zip(*words, strict=True), _WORD_SCHEMA.types, strict=True)
         return pa.Table.from_arrays([pa.array(column, kind) for column, kind in columns], schema=_WORD_SCHEMA)
 
@@ -67,11 +76,12 @@ class SplitIngest:
     now: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        beginning = (MIN_TIME,) * len(self.job.flow.stages)
         for batch in batches:
             for said in batch.column(0).to_pylist():
                 one = json.loads(said)
                 chunks = self.readers[one["source"]].read(one["split"])
-                yield from packet_batches(ingested(self.job, one["source"], chunks, MIN_TIME, self.now))
+                yield from packet_batches(ingested(self.job, one["source"], chunks, beginning, self.now))
 
 
 def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease, staging: str | None, spark: Any,
@@ -82,21 +92,23 @@ def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease
     job = job_of(pipeline, identity, f"batch-{identity.lineage}", staging)
     outlets = Outlets.opened(pipeline, identity, lease.epoch, store, staging, spark)
     try:
-        words = _packets(spark, pipeline, job, now).groupBy("shard").applyInArrow(whole_shard(job), WORDS)
+        words = _packets(spark, pipeline, job, now)
+        for stage in range(len(job.flow.stages)):
+            words = words.groupBy("shard").applyInArrow(whole_shard(job, stage), WORDS)
         heard = gathered(words.collect())
-        bad = refuse_counts(pipeline.plan, {}, heard.read)
+        bad = refuse_counts(pipeline.flow, {}, heard.read)
         lease.refuse_if_lost()
         given = outlets.write(heard, 0, {}, Waiting(threading.Event(), say_waiting))
     finally:
         outlets.close()
-    clocks = Clocks(1, ClockState(MAX_TIME, now, 1), heard.counts, bad, heard.rows("panes"), True, True, given)
+    clocks = Clocks(1, ClockState(MAX_TIME, now, 1), heard.counts, bad, heard.results, True, True, given)
     write_clock(store, identity.lineage, clocks)
     if on_progress is not None:
         seconds = time.monotonic() - begun
         on_progress(Progress(
-            batch=0, now=now, watermark=MAX_TIME, events=heard.counts.read, panes=heard.rows("panes"),
-            late=heard.rows("late"), quarantined=heard.rows("quarantine"), seconds=seconds, elapsed=seconds,
-            totals=heard.counts, total_panes=heard.rows("panes"), open_windows=0, laggard=None, shares={},
+            batch=0, now=now, watermark=MAX_TIME, events=heard.counts.read, panes=heard.results,
+            late=heard.all_rows("late"), quarantined=heard.rows("quarantine"), seconds=seconds, elapsed=seconds,
+            totals=heard.counts, total_panes=heard.results, open_windows=0, laggard=None, shares={},
         ))  # fmt: skip
     return clocks
 
@@ -104,11 +116,10 @@ def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease
 def _packets(spark: Any, pipeline: Pipeline, job: Job, now: int) -> Any:
     tick = json.dumps({"now": now, "partitions": [], "behind": [], "finished": True}).encode()
     packets = spark.createDataFrame([(shard, TICK, bytearray(tick)) for shard in job.shards.ids], PACKETS)
-    own = {
-        one.source.name: one.source.reader for one in pipeline.plan.inputs if not isinstance(one.source.reader, Frame)
-    }
-    clock = TaskClock(job.lineage, 0, MIN_TIME, now)
-    for one in pipeline.plan.inputs:
+    sources = pipeline.flow.inputs
+    own = {one.source.name: one.source.reader for one in sources if not isinstance(one.source.reader, Frame)}
+    clock = TaskClock(job.lineage, 0, (MIN_TIME,) * len(job.flow.stages), now)
+    for one in sources:
         reader = one.source.reader
         if isinstance(reader, Frame):
             ingest = FrameIngest(job, one.source.name, one.source.schema, reader.partition, clock)
@@ -148,7 +159,7 @@ def _now(store: Store) -> int:
 
 def batch_input(pipeline: Pipeline) -> bool:
     """Whether every source is a static DataFrame, so that the pipeline is run as a batch."""
-    frames = [one.source.reader for one in pipeline.plan.inputs]
+    frames = [one.source.reader for one in pipeline.flow.inputs]
     static = [isinstance(one, Frame) and not one.frame.isStreaming for one in frames]
     if any(static) and not all(static):
         raise PlanError(

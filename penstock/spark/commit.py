@@ -14,6 +14,7 @@ from penstock.checkpoint.lease import Lease
 from penstock.checkpoint.spark_logs import offsets_digest
 from penstock.checkpoint.store import Store
 from penstock.engine.watermark import end_batch, partition_clocks
+from penstock.flow import Flow
 from penstock.instant import MAX_TIME, MIN_TIME
 from penstock.killpoint import reached
 from penstock.limits import refuse_counts
@@ -50,6 +51,10 @@ class Commit:
     throttle: Throttle | None = None
     asked: threading.Event = field(default_factory=threading.Event)
     told: Progress | None = None
+    flow: Flow = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.flow = self.pipeline.flow
 
     def __call__(self, frame: Any, batch: int) -> None:
         """One batch; what goes wrong is remembered, for Spark tells it only as text."""
@@ -68,7 +73,7 @@ class Commit:
         reached("batch:collected", batch)
         times.collected(heard.began)
         self.lease.refuse_if_lost()
-        bad = refuse_counts(self.pipeline.plan, self.clocks.bad, heard.read)
+        bad = refuse_counts(self.flow, self.clocks.bad, heard.read)
         waiting = Waiting(self.asked, self._wait)
         given = self.deliver(heard, batch, waiting)
         times.written, times.waited = time.monotonic(), waiting.seconds
@@ -98,8 +103,10 @@ class Commit:
 
     def task_clock(self) -> TaskClock:
         """What the tasks of the batch to come are told."""
-        return TaskClock(self.lineage, self.clocks.batch, self.clocks.watermark,
-                         MIN_TIME if self.clocks.state.now is None else self.clocks.state.now)  # fmt: skip
+        state = self.clocks.state
+        watermarks = tuple(state.of(number) for number in range(len(self.flow.stages)))
+        return TaskClock(self.lineage, self.clocks.batch, watermarks,
+                         MIN_TIME if state.now is None else state.now)  # fmt: skip
 
     def _next(self, heard: Heard, bad: dict[str, list[int]], given: dict[str, int]) -> Clocks:
         """The clock of the batch to come, from what this one reported."""
@@ -108,19 +115,21 @@ class Commit:
             tick["now"], None, tuple((a, b) for a, b in tick["partitions"]), self.resumed,
             tuple((a, b) for a, b in tick["behind"]),
         )  # fmt: skip
-        state = end_batch(self.pipeline.plan, before.state, heard.reports, tick["now"], said)
-        finished = before.finished
+        stages = range(len(self.flow.stages))
+        holds = [heard.holds.get(number, MAX_TIME) for number in stages]
+        finished, reached = before.finished, None
         if self.until == "end":
-            # W is held while input lasts; then every window is shown what it has left.
+            # W is held while input lasts; then every stage gives what it has left, one after the other.
             ended = tick["finished"] and not sum(read for read, _ in heard.read.values())
-            state = replace(state, watermark=MAX_TIME if ended else before.watermark)
-            finished = finished or (ended and before.watermark == MAX_TIME)
+            reached = MAX_TIME if ended else before.watermark
+            finished = finished or (ended and all(before.state.of(number) == MAX_TIME for number in stages))
+        state = end_batch(self.flow, before.state, heard.reports, tick["now"], said, holds, reached)
         # A batch without rows has run under the watermark of all that came before it.
         drained = not tick["behind"] and heard.counts.read == 0
         return Clocks(
-            before.batch + 1, state, before.totals + heard.counts, bad, before.panes + heard.rows("panes"), finished,
+            before.batch + 1, state, before.totals + heard.counts, bad, before.panes + heard.results, finished,
             drained, given, heard.state.get("open", 0),
-            [list(astuple(one)) for one in partition_clocks(self.pipeline.plan, state)],
+            [list(astuple(one)) for one in partition_clocks(self.flow, state)],
             offsets_digest(self.store, before.batch), tick.get("lag", []),
             tick.get("notes", []),
         )  # fmt: skip
@@ -136,7 +145,7 @@ class Commit:
         lag = [end - at for _, _, at, end in after.lag]
         self.told = Progress(
             batch=after.batch - 1, now=heard.tick["now"], watermark=after.watermark, events=heard.counts.read,
-            panes=heard.rows("panes"), late=heard.rows("late"), quarantined=heard.rows("quarantine"), seconds=seconds,
+            panes=heard.results, late=heard.all_rows("late"), quarantined=heard.rows("quarantine"), seconds=seconds,
             elapsed=elapsed, totals=after.totals, total_panes=after.panes, open_windows=heard.state.get("open", 0),
             laggard=None if slowest is None else f"{slowest.source}/{slowest.partition}",
             shares=times.shares(elapsed), lag=sum(lag) if lag else None,

@@ -1,4 +1,4 @@
-"""From the plan to Spark's query: sources and tick, a shuffle by shard, the stateful step."""
+"""From the stages to Spark's query: sources and tick, and for each stage a shuffle by shard and a stateful step."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 from penstock.checkpoint.identity import Identity
 from penstock.checkpoint.repaired import FOLDER, Inbox
-from penstock.pipeline import Pipeline
+from penstock.flow import Flow
+from penstock.pipeline import Output, Pipeline
 from penstock.sinks.sink import Stages
 from penstock.spark.frames import FrameIngest, packets_of
 from penstock.spark.job import Job
-from penstock.spark.packets import WORDS, shard_ids
+from penstock.spark.packets import WORDS, at, late_of, rows_of, shard_ids
 from penstock.spark.shard import Shard
 from penstock.spark.source import Readers, source_class
-from penstock.targets import target_of
+from penstock.targets import entry_of, target_of
 
 
 def targets_of(pipeline: Pipeline) -> Iterator[tuple[str, Any, Any]]:
@@ -25,11 +26,25 @@ def targets_of(pipeline: Pipeline) -> Iterator[tuple[str, Any, Any]]:
     The id stands in ledgers: it is made of what the output is and where it goes, so that outputs may be reordered.
     """
     seen: Counter[str] = Counter()
+    flow = pipeline.flow
     for output in pipeline.outputs:
-        plain = f"{pipeline.name}/{output.kind}/{_label(output.sink)}"
+        stream = stream_of(flow, output)
+        plain = f"{pipeline.name}/{stream.replace('/', '.')}/{_label(output.sink)}"
         seen[plain] += 1
         sink = plain if seen[plain] == 1 else f"{plain}/{seen[plain]}"
-        yield sink, output.sink, target_of(output.plan, output.kind, sink)
+        yield sink, output.sink, target_of(output.plan, output.kind, sink, output.name, stream)
+
+
+def stream_of(flow: Flow, output: Output) -> str:
+    """What the rows of an output are called on their way; quarantine and archive belong to no stage."""
+    if output.kind in ("quarantine", "archive"):
+        return output.kind
+    kind: str = output.kind
+    if kind == "rows":
+        kind = rows_of(output.name)
+    elif kind == "late":
+        kind = late_of(output.plan.entries.index(entry_of(output.plan, output.name)))
+    return at(flow.stages.index(output.plan), kind)
 
 
 def _label(sink: Any) -> str:
@@ -45,12 +60,13 @@ def job_of(pipeline: Pipeline, identity: Identity, token: str, staging: str | No
     """What every task of a pipeline is told."""
     outputs = tuple(targets_of(pipeline))
     stagers = tuple(one for one in outputs if isinstance(one[1], Stages))
-    adopted = {target.kind for _, _, target in stagers} - {one[2].kind for one in outputs if one not in stagers}
+    streams = {target.stream for _, _, target in outputs}
+    adopted = {target.stream for _, _, target in stagers} - {one[2].stream for one in outputs if one not in stagers}
     shards = shard_ids(identity.shards)
     told = tuple((name, sink.bound(identity.lineage) if hasattr(sink, "bound") else sink, target)
                  for name, sink, target in stagers)  # fmt: skip
-    return Job(token, pipeline.name, identity.lineage, pipeline.plan.unread(), shards, staging, told,
-               frozenset(adopted), raw)  # fmt: skip
+    return Job(token, pipeline.name, identity.lineage, pipeline.flow.unread(), shards, staging, told,
+               frozenset(adopted), raw, frozenset(streams))  # fmt: skip
 
 
 def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any, throttle: str = "",
@@ -58,7 +74,8 @@ def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any, throttle: str = "
     """The streaming query of a pipeline, up to the words of its shards; a checkpoint on a disk here has an inbox."""
     readers: dict[str, Any] = {}
     frames: dict[str, Any] = {}
-    for one in pipeline.plan.inputs:
+    sources = pipeline.flow.inputs
+    for one in sources:
         reader = one.source.reader
         (frames if hasattr(reader, "frame") else readers)[one.source.name] = reader
     name = f"penstock_{job.token}"
@@ -66,7 +83,8 @@ def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any, throttle: str = "
     spark.dataSource.register(source_class(name, Readers(job, readers, pace, pipeline.batch_rows, throttle, inbox)))
     packets = spark.readStream.format(name).load()
     for source, reader in frames.items():
-        schema = next(one.source.schema for one in pipeline.plan.inputs if one.source.name == source)
+        schema = next(one.source.schema for one in sources if one.source.name == source)
         packets = packets.unionAll(packets_of(reader, FrameIngest(job, source, schema, reader.partition)))
-    words = packets.groupBy("shard").transformWithState(Shard(job), WORDS, "Append", "None")
-    return words
+    for stage in range(len(job.flow.stages)):
+        packets = packets.groupBy("shard").transformWithState(Shard(job, stage), WORDS, "Append", "None")
+    return packets

@@ -13,9 +13,12 @@ from penstock.batch import Counts
 from penstock.engine.ingest import Report
 from penstock.engine.pack import read_reports
 from penstock.engine.wire import unpacked
+from penstock.instant import MAX_TIME
 from penstock.sinks.fingerprint import combined, shown
-from penstock.spark.packets import ARCHIVE, BAD, COUNTS, LATE, PANES, REPORTS, STATE, TICK
+from penstock.spark.packets import ARCHIVE, BAD, COUNTS, LATE, PANES, REPORTS, ROWS, STATE, TICK, kind_of, stage_of
 from penstock.spark.staging import staged_rows
+
+STREAMS = (PANES, ROWS, LATE, BAD, ARCHIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +39,16 @@ class Part:
 
 @dataclass
 class Heard:
-    """A batch as the driver knows it."""
+    """A batch as the driver knows it; `holds` are for each stage the least event time it may give behind its W."""
 
-    streams: dict[str, list[Part]] = field(default_factory=lambda: {PANES: [], LATE: [], BAD: []})
+    streams: dict[str, list[Part]] = field(default_factory=dict)
     told: list[tuple[int, Report]] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
     read: dict[str, list[int]] = field(default_factory=dict)
     tick: dict[str, Any] = field(default_factory=dict)
     state: dict[str, int] = field(default_factory=dict)
     began: float | None = None
+    holds: dict[int, int] = field(default_factory=dict)
 
     @property
     def reports(self) -> list[Report]:
@@ -54,6 +58,15 @@ class Heard:
     def rows(self, kind: str) -> int:
         """How many rows a stream has in this batch."""
         return sum(int(part.head["rows"]) for part in self.streams.get(kind, ()))
+
+    def all_rows(self, *kinds: str) -> int:
+        """How many rows the streams of these kinds have together, whatever the stage."""
+        return sum(self.rows(name) for name in self.streams if kind_of(name) in kinds)
+
+    @property
+    def results(self) -> int:
+        """How many panes and rows came to the driver."""
+        return self.all_rows(PANES, ROWS)
 
     def fingerprint(self, kind: str) -> str:
         """A number for the rows of a stream that does not depend on their order."""
@@ -67,14 +80,17 @@ def gathered(words: Iterable[Any]) -> Heard:
         words, key=lambda word: (word["kind"], word["shard"], word["head"], bytes(word["payload"][:64]))
     ):
         kind, head = word["kind"], word["head"]
-        if kind in heard.streams or kind == ARCHIVE:
+        if kind_of(kind) in STREAMS:
             heard.streams.setdefault(kind, []).append(Part(json.loads(head), bytes(word["payload"])))
         elif kind == REPORTS:
             heard.told += read_reports(bytes(word["payload"]))
         elif kind == COUNTS:
             _count(heard, json.loads(head))
-        elif kind == STATE:
-            for name, number in json.loads(head).items():
+        elif kind_of(kind) == STATE:
+            said = json.loads(head)
+            stage = stage_of(kind)
+            heard.holds[stage] = min(heard.holds.get(stage, MAX_TIME), said.pop("hold", MAX_TIME))
+            for name, number in said.items():
                 heard.state[name] = heard.state.get(name, 0) + number
         elif kind == TICK:
             tick = json.loads(head)

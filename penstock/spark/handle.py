@@ -118,7 +118,7 @@ class Handle:
     def _tell_sources(self) -> None:
         """Tell the logs of the last batch: Spark tells them of a batch when the next one begins."""
         commit = self.commit
-        readers = {one.source.name: one.source.reader for one in commit.pipeline.plan.inputs}
+        readers = {one.source.name: one.source.reader for one in commit.flow.inputs}
         tell_committed(readers, positions(commit.store, commit.clocks.batch - 1))
 
     def release(self) -> None:

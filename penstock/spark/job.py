@@ -1,4 +1,4 @@
-"""What every task of a pipeline is told once: the plan, the shards, and where large outputs are put aside."""
+"""What every task of a pipeline is told once: the stages, the shards, and where large outputs are put aside."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.engine.compiled import Compiled
-from penstock.plan import Plan
+from penstock.engine.stages import StageEngine, engine_of
+from penstock.flow import Flow
 from penstock.spark.packets import ShardIds
 
 _PIPELINES = 8
-_compiled: dict[str, Compiled] = {}
+_engines: dict[str, tuple[StageEngine, ...]] = {}
 _settled = 0
 
 
@@ -21,27 +21,29 @@ class Job:
     """A pipeline as its tasks see it; `token` tells one start of it from every other.
 
     `adopted` are the streams of which every sink takes the files its tasks have staged, so that no other is needed.
+    `written` are the streams that a sink is given: what no sink is given stays where it is made.
     `raw` gives panes and late rows with the engine's own columns, and exact counts of what is open: for the test kit.
     """
 
     token: str
     name: str
     lineage: str
-    plan: Plan
+    flow: Flow
     shards: ShardIds
     staging: str | None
     stagers: tuple[tuple[str, Any, Any], ...] = ()
     adopted: frozenset[str] = frozenset()
     raw: bool = False
+    written: frozenset[str] = frozenset()
 
-    def compiled(self) -> Compiled:
-        """The plan made ready, once in each worker."""
+    def engine(self, stage: int) -> StageEngine:
+        """A stage made ready, once in each worker."""
         _settle()
-        if self.token not in _compiled:
-            if len(_compiled) >= _PIPELINES:
-                _compiled.clear()
-            _compiled[self.token] = Compiled(self.plan)
-        return _compiled[self.token]
+        if self.token not in _engines:
+            if len(_engines) >= _PIPELINES:
+                _engines.clear()
+            _engines[self.token] = tuple(engine_of(one) for one in self.flow.stages)
+        return _engines[self.token][stage]
 
 
 def _settle() -> None:

@@ -19,22 +19,24 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.arrow import to_arrow
-from penstock.batch import Arrival, Counts, Outcome, PartitionClock, Tick
+from penstock.batch import Arrival, Counts, Outcome, PartitionClock, StageOutcome, Tick
 from penstock.checkpoint.clock_file import Clocks
-from penstock.engine.watermark import partition_clocks
+from penstock.engine.watermark import given, partition_clocks
 from penstock.engine.wire import packed, unpacked
-from penstock.pane import Quarantined
-from penstock.pipeline import Output, Pipeline
-from penstock.plan import Plan
+from penstock.flow import AnyStage, flow_of
+from penstock.pane import Given, Late, Quarantined
+from penstock.pipeline import Kind, Output, Pipeline
+from penstock.plan import Input, Plan
 from penstock.sinks.memory import memory
 from penstock.sources.source import Chunk, Offsets, Split, Undecoded
 from penstock.spark.commit import Commit
 from penstock.spark.failure import told
 from penstock.spark.gather import Heard
 from penstock.spark.handle import Handle
+from penstock.spark.packets import BAD, PANES, at, late_of, rows_of
 from penstock.spark.run import Kit, start
 from penstock.spark.waiting import Waiting
-from penstock.testing.columnar import late_rows, pane_values
+from penstock.testing.columnar import given_rows, late_rows, pane_values
 
 SHARDS = 2
 LIVE = 2
@@ -124,7 +126,7 @@ class ScriptCommit(Commit):
         """The clock of the batch to come, as far as the script decides it."""
         self.resumed = tick.resumed
         if tick.watermark is not None:
-            self.clocks = self.clocks.with_watermark(max(self.clocks.watermark, tick.watermark))
+            self.clocks = replace(self.clocks, state=given(self.flow, self.clocks.state, tick.watermark))
 
 
 class _Folder:
@@ -138,8 +140,8 @@ class _Folder:
 class SparkRun:
     """A plan in progress on Spark."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: AnyStage) -> None:
+        self.flow = flow_of((plan,))
         self.id = uuid.uuid4().hex
         self.folder = _Folder()
         self.handle: Handle | None = None
@@ -169,14 +171,29 @@ class SparkRun:
         commit = self._ordered(tick)
         heard = self._heard(commit)
         before, self.clocks, self.state = self.clocks, commit.clocks, heard.state
-        tables = {kind: _together(heard, kind) for kind in heard.streams}
-        panes = () if tables["panes"] is None else tuple(pane_values(self.plan, tables["panes"]))
-        late = () if tables["late"] is None else tuple(late_rows(self.plan, tables["late"]))
-        return Outcome(panes, late, self._quarantined(tables["quarantine"]), _less(self.totals, before.totals))
+        stages = tuple(self._shown(number, heard) for number in range(len(self.flow.stages)))
+        bad = self._quarantined(_together(heard, BAD))
+        return Outcome(stages[-1].panes, stages[-1].late, bad, _less(self.totals, before.totals), stages)
+
+    def _shown(self, number: int, heard: Heard) -> StageOutcome:
+        """What a stage gave, as values."""
+        plan = self.flow.stages[number]
+        late: list[Late] = []
+        for place, entry in enumerate(plan.entries):
+            table = _together(heard, at(number, late_of(place)))
+            late += [] if table is None else late_rows(entry.schema, table)
+        if isinstance(plan, Plan):
+            panes = _together(heard, at(number, PANES))
+            return StageOutcome(() if panes is None else tuple(pane_values(plan, panes)), (), tuple(late))
+        rows: list[Given] = []
+        for name, schema in plan.outputs.items():
+            table = _together(heard, at(number, rows_of(name)))
+            rows += [] if table is None else given_rows(name, schema, table)
+        return StageOutcome((), tuple(rows), tuple(late))
 
     def partitions(self) -> tuple[PartitionClock, ...]:
         """The clock of each partition."""
-        return partition_clocks(self.plan, self.clocks.state)
+        return partition_clocks(self.flow, self.clocks.state)
 
     def open_records(self) -> int:
         """How many records lie in windows that are still held."""
@@ -213,7 +230,7 @@ class SparkRun:
             places.setdefault((arrival.source, arrival.partition), []).append(arrival)
             self.rows[arrival.source, arrival.partition, arrival.offset] = arrival
         for i, ((source, partition), mine) in enumerate(places.items()):
-            schema = next(one.source.schema for one in self.plan.inputs if one.source.name == source)
+            schema = next(one.source.schema for one in self.flow.inputs if one.source.name == source)
             good = [arrival for arrival in mine if arrival.bad is None]
             head = {"partition": partition, "offsets": [arrival.offset for arrival in good],
                     "undecoded": [[one.offset, "", one.bad] for one in mine if one.bad is not None]}  # fmt: skip
@@ -236,7 +253,7 @@ class SparkRun:
         while len(_live) >= LIVE:
             next(iter(_live.values())).close()
         _live[self.id] = self
-        pipeline = Pipeline("script", (Output(self._read(), "panes", memory(self.id)),), shards=SHARDS)
+        pipeline = Pipeline("script", (self._output(),), shards=SHARDS)
         kit = Kit(ScriptPace(self.folder.name), ScriptCommit, lambda commit: commit.take(tick))
         self.handle = start(
             pipeline, checkpoint=str(Path(self.folder.name) / "checkpoint"), batch_every="0", until=None, spark=None,
@@ -246,13 +263,16 @@ class SparkRun:
         assert isinstance(commit, ScriptCommit)
         return commit
 
-    def _read(self) -> Plan:
-        """The plan with readers that read what the script plays."""
-        inputs = tuple(
-            replace(one, source=replace(one.source, reader=ScriptReader(self.folder.name, one.source.name)))
-            for one in self.plan.inputs
-        )
-        return replace(self.plan, inputs=inputs)
+    def _output(self) -> Output:
+        """The last stage, with readers that read what the script plays."""
+
+        def reading(one: Input) -> Input:
+            reader = ScriptReader(self.folder.name, one.source.name)
+            return replace(one, source=replace(one.source, reader=reader))
+
+        last = self.flow.rebuilt(reading).stages[-1]
+        kind: Kind = "panes" if isinstance(last, Plan) else "rows"
+        return Output(last, kind, memory(self.id), next(iter(last.outputs)))
 
     def _heard(self, commit: ScriptCommit) -> Heard:
         """What the shards said; raises what made the query fail."""
@@ -273,11 +293,12 @@ class SparkRun:
         """The rows that could not be used, each as the script gave it."""
         if table is None:
             return ()
-        return tuple(
-            Quarantined(dict(self.rows[one["source"], one["partition"], one["offset"]].row), one["source"],
-                        one["partition"], one["offset"], one["step"], one["reason"])
-            for one in table.to_pylist()
-        )  # fmt: skip
+        made = []
+        for one in table.to_pylist():
+            given = self.rows.get((one["source"], one["partition"], one["offset"]))
+            row = json.loads(one["raw"]) if given is None else dict(given.row)
+            made.append(Quarantined(row, one["source"], one["partition"], one["offset"], one["step"], one["reason"]))
+        return tuple(made)
 
 
 def _tick(folder: str, batch: int) -> dict[str, Any] | None:
@@ -289,7 +310,7 @@ def _tick(folder: str, batch: int) -> dict[str, Any] | None:
 
 
 def _together(heard: Heard, kind: str) -> pa.Table | None:
-    tables = [table for part in heard.streams[kind] for table in part.tables(None)]
+    tables = [table for part in heard.streams.get(kind, ()) for table in part.tables(None)]
     return pa.concat_tables(tables) if tables else None
 
 

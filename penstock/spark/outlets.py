@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from penstock.sinks.errors import ForeignLineage
 from penstock.sinks.sink import Batch, Target, Writer, wants_dataframe
 from penstock.spark.compile import targets_of
 from penstock.spark.gather import Heard
+from penstock.spark.packets import BAD, LATE, kind_of
 from penstock.spark.staging import clear_staging, for_spark
 from penstock.spark.waiting import Waiting
 
@@ -62,17 +64,17 @@ class Outlets:
         """Give each output its rows; an output without rows is left alone. Tells which batch each was given last."""
         last = dict(given)
         for name, sink, target in targets_of(self.pipeline):
-            if not heard.rows(target.kind):
+            rows = heard.rows(target.stream)
+            if not rows:
                 continue
-            one = Batch(
-                self.lineage, batch, self.epoch, heard.rows(target.kind), heard.fingerprint(target.kind),
-                replayed,
-            )  # fmt: skip
+            one = Batch(self.lineage, batch, self.epoch, rows, heard.fingerprint(target.stream), replayed)
             waiting.through(partial(self._deliver, heard, sink, target, one, given.get(name)))
             last[name] = batch
-        for kind in ("late", "quarantine"):
-            if heard.rows(kind) and all(output.kind != kind for output in self.pipeline.outputs):
-                last[f"kept/{kind}"] = self._keep(heard, kind, batch, given.get(f"kept/{kind}", 0))
+        written = {target.stream for _, _, target in targets_of(self.pipeline)}
+        for stream in heard.streams:
+            if kind_of(stream) in (LATE, BAD) and heard.rows(stream) and stream not in written:
+                name = f"kept/{folder_of(stream)}"
+                last[name] = self._keep(heard, stream, batch, given.get(name, 0))
         if self.staging is not None and any("staged" in part.head for kind in heard.streams.values() for part in kind):
             clear_staging(self.staging)
         return last
@@ -94,7 +96,7 @@ class Outlets:
 
     def _rows(self, heard: Heard, name: str, sink: Any, target: Target) -> tuple[Any, list[dict[str, Any]]]:
         """What a sink is handed: parts, or a DataFrame, or receipts of what its tasks have staged."""
-        parts = heard.streams[target.kind]
+        parts = heard.streams[target.stream]
         if wants_dataframe(sink):
             return self._frame(heard, target), []
         receipts = [part.head["receipts"][name] for part in parts if name in part.head.get("receipts", {})]
@@ -103,7 +105,7 @@ class Outlets:
 
     def _frame(self, heard: Heard, target: Target) -> Any:
         """The rows as a Spark DataFrame: from memory what is small, from files what was put aside."""
-        parts = heard.streams[target.kind]
+        parts = heard.streams[target.stream]
         frames = []
         small = [table for part in parts if "staged" not in part.head for table in part.tables(None)]
         if small:
@@ -116,11 +118,12 @@ class Outlets:
             whole = whole.unionByName(frame)
         return whole
 
-    def _keep(self, heard: Heard, kind: str, batch: int, size: int) -> int:
+    def _keep(self, heard: Heard, stream: str, batch: int, size: int) -> int:
         """Keep rows that no sink is given under the checkpoint; once, and not without end."""
+        kind = folder_of(stream)
         size = size if self.store.names(f"penstock/{kind}") else 0
         sink = pa.BufferOutputStream()
-        tables = [table for part in heard.streams[kind] for table in part.tables(self.staging)]
+        tables = [table for part in heard.streams[stream] for table in part.tables(self.staging)]
         pq.write_table(pa.concat_tables(tables), sink)
         data = sink.getvalue().to_pybytes()
         size += len(data)
@@ -128,17 +131,24 @@ class Outlets:
             raise CheckpointError(
                 f"the {kind} rows that nobody writes anywhere have reached {KEPT_BYTES >> 20} MB",
                 f"they are kept under {self.store.root}/penstock/{kind}, and nothing is dropped in silence",
-                f"write them to a sink of your own: totals.{kind}.write(ps.files(...)), or move that folder away",
+                f"write them to a sink of your own: totals.{kind_of(stream)}.write(ps.files(...)), or move that folder "
+                "away",
             )
         self.store.create(f"penstock/{kind}/{batch:012d}.parquet", data)
         return size
 
 
+def folder_of(stream: str) -> str:
+    """The folder under a checkpoint in which rows are kept that nobody writes."""
+    return re.sub("[^a-z0-9]", "-", stream)
+
+
 def refuse_moved(pipeline: Pipeline, given: Mapping[str, int]) -> None:
     """Refuse an output that takes the place of another: it would begin in the middle, unless that is meant."""
     names = {name for name, _, _ in targets_of(pipeline)}
-    for name, sink, target in targets_of(pipeline):
-        gone = sorted(old for old in given if old not in names and old.startswith(f"{pipeline.name}/{target.kind}/"))
+    for name, sink, _ in targets_of(pipeline):
+        kind = name.split("/")[1]
+        gone = sorted(old for old in given if old not in names and old.startswith(f"{pipeline.name}/{kind}/"))
         if gone and name not in given and sink.ledgered and not getattr(sink, "takeover", False):
             raise ForeignLineage(
                 f"the output {name} is new, and {gone[0]} is gone",

@@ -13,7 +13,34 @@ WORDS = "shard int, kind string, head string, payload binary"
 PACKET_SCHEMA = pa.schema([("shard", pa.int32()), ("kind", pa.string()), ("payload", pa.binary())])
 CELLS, TICK, NOW, REPORTS, COUNTS = "cells", "tick", "now", "reports", "counts"
 PANES, LATE, BAD, ARCHIVE, STATE = "panes", "late", "quarantine", "archive", "state"
+ROWS = "rows"
 _LIMIT = 16 << 20
+
+
+def at(stage: int, kind: str) -> str:
+    """A kind of packet or word of a stage: those of the first have no number, nor has what belongs to no stage."""
+    return f"{stage}/{kind}" if stage else kind
+
+
+def stage_of(kind: str) -> int:
+    """The stage that a packet is for."""
+    number, parted, _ = kind.partition("/")
+    return int(number) if parted else 0
+
+
+def kind_of(kind: str) -> str:
+    """What a packet or word is, without its stage and its name."""
+    return kind.rpartition("/")[2].partition(":")[0]
+
+
+def rows_of(output: str) -> str:
+    """The kind of the rows that a stage gives to an output of that name."""
+    return f"{ROWS}:{output}"
+
+
+def late_of(entry: int) -> str:
+    """The kind of the late rows of an entry of a stage."""
+    return f"{LATE}:{entry}" if entry else LATE
 
 
 class Packet(NamedTuple):

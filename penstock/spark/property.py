@@ -19,11 +19,11 @@ class WrongClock(PenstockError):
 
 @dataclass(frozen=True, slots=True)
 class TaskClock:
-    """What a task is told: the batch it may work for, W of that batch, and now of the batch before."""
+    """What a task is told: the batch it may work for, W of each stage in it, and now of the batch before."""
 
     lineage: str
     batch: int
-    watermark: int
+    watermarks: tuple[int, ...]
     before: int
 
 
@@ -43,7 +43,8 @@ def task_clock(lineage: str) -> TaskClock:
             "the watermark of its batch is not known, so its answer could not be trusted",
             "let Spark start the batch anew: stop the query and run the pipeline again",
         )
-    clock = TaskClock(**json.loads(told))
+    said = json.loads(told)
+    clock = TaskClock(**{**said, "watermarks": tuple(said["watermarks"])})
     if clock.lineage != lineage or (batch is not None and int(batch) != clock.batch):
         raise WrongClock(
             f"a task of batch {batch} found the clock of batch {clock.batch}",

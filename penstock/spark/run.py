@@ -119,7 +119,7 @@ def _claimed(pipeline: Pipeline, checkpoint: str, spark: Any) -> tuple[Any, Stor
         _refuse_early(LocalStore(local), pipeline)
     spark = session(spark)
     store = store_of(spark, checkpoint)
-    identity = identity_of(store, pipeline.name, pipeline.plan, pipeline.shards, default_shards(spark))
+    identity = identity_of(store, pipeline.name, pipeline.flow, pipeline.shards, default_shards(spark))
     _refuse_unusable(store, identity, pipeline)
     lease = take_lease(store)
     if local is not None:
@@ -162,7 +162,7 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     local = local_path(given.checkpoint)
     place = f"file://{local}" if local is not None else given.checkpoint
     staging = _staging(pipeline, given.checkpoint)
-    framed = any(isinstance(one.source.reader, Frame) for one in pipeline.plan.inputs)
+    framed = any(isinstance(one.source.reader, Frame) for one in pipeline.flow.inputs)
     token = uuid.uuid4().hex
     kit = given.kit
     pace = kit.pace if kit else Wall("" if framed else given.stop_file, os.environ.get("PENSTOCK_CLOCK_SHIFT", ""))
@@ -216,7 +216,7 @@ def default_shards(spark: Any) -> int:
 
 def _refuse_unreadable(pipeline: Pipeline, until: str | None) -> None:
     """Refuse sources that nobody reads, and to wait for the end of one that has none."""
-    for one in pipeline.plan.inputs:
+    for one in pipeline.flow.inputs:
         if one.source.reader is None:
             raise PlanError(
                 f"nobody reads the source {one.source.name!r}",
@@ -235,7 +235,7 @@ def _refuse_early(store: Store, pipeline: Pipeline) -> None:
     """Refuse before Spark starts what can be refused by reading a few files."""
     held = read_identity(store)
     if held is not None:
-        refuse_foreign(store.root, held, pipeline.name, pipeline.plan, pipeline.shards)
+        refuse_foreign(store.root, held, pipeline.name, pipeline.flow, pipeline.shards)
         _refuse_unusable(store, held, pipeline)
 
 

@@ -1,4 +1,4 @@
-"""A shard in Spark: one call for each batch, its memory in the state store, its answers as words for the driver."""
+"""A shard of a stage in Spark: one call a batch, its memory in the state store, its answers as words for the driver."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from penstock.engine.cache import CACHE
-from penstock.engine.memory import part_names, restored, saved
-from penstock.engine.step import Memory, held_cells, open_records, open_windows, start
 from penstock.engine.windows import Clock
 from penstock.killpoint import reached
 from penstock.spark.job import Job
 from penstock.spark.kept import PIECE, Kept, kept_after, read_kept, written_kept
-from penstock.spark.packets import STATE, TICK, Packet
+from penstock.spark.packets import STATE, TICK, Packet, at, stage_of
 from penstock.spark.property import task_clock
 from penstock.spark.stepping import arrivals_step, tick_of, words_of
 
@@ -29,10 +27,14 @@ _HEAD = "head"
 
 
 class Shard(StatefulProcessor):
-    """The processor Spark calls for each shard and batch."""
+    """The processor Spark calls for each shard and batch.
 
-    def __init__(self, job: Job) -> None:
+    The stages are one after the other; what is not for this one goes on to the next, and at last to the driver.
+    """
+
+    def __init__(self, job: Job, stage: int = 0) -> None:
         self.job = job
+        self.stage = stage
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         # One state, with its types spelled out: each more, and each type as text, is a turn between two processes.
@@ -42,26 +44,35 @@ class Shard(StatefulProcessor):
         began = time.time()
         shard = int(key[0])
         clock = task_clock(self.job.lineage)
-        packets = [Packet(row.shard, row.kind, row.payload) for row in rows]
-        tick = tick_of(shard, packets, clock.batch, clock.before)
+        packets = []
+        for row in rows:
+            if stage_of(row.kind) == self.stage:
+                packets.append(Packet(row.shard, row.kind, row.payload))
+            else:
+                yield _WORD(row.shard, row.kind, row.head if self.stage else "", row.payload)
+        tick = tick_of(shard, packets, clock.batch, clock.before, self.stage)
         memory, before = self._memory()
-        stepped = arrivals_step(self.job, memory, packets, Clock(clock.watermark, tick["now"]))
+        watermark = clock.watermarks[self.stage]
+        stepped = arrivals_step(self.job, self.stage, memory, packets, Clock(watermark, tick["now"]))
         size = self._keep(shard, stepped.memory, before)
-        for word in words_of(self.job, shard, clock.batch, packets, [stepped]):
+        for word in words_of(self.job, self.stage, shard, clock.batch, packets, [stepped], clock.watermarks):
             yield _WORD(*word)
-        yield _WORD(shard, STATE, json.dumps(size), b"")
-        yield _WORD(shard, TICK, json.dumps({**tick, "began": began}), b"")
+        yield _WORD(shard, at(self.stage, STATE), json.dumps({**size, "hold": stepped.hold}), b"")
+        if self.stage == 0:
+            yield _WORD(shard, TICK, json.dumps({**tick, "began": began}), b"")
+        if self.stage + 1 < len(self.job.flow.stages):
+            yield _WORD(shard, at(self.stage + 1, TICK), "", json.dumps(tick).encode())
         reached("task:step", clock.batch)
 
     def close(self) -> None:
         """Nothing is held between batches but what the state store has."""
 
-    def _memory(self) -> tuple[Memory, Kept]:
-        held = self.parts.getValue((_HEAD,))
+    def _memory(self) -> tuple[Any, Kept]:
+        held, engine = self.parts.getValue((_HEAD,)), self.job.engine(self.stage)
         if held is None:
-            return start(self.job.compiled()), Kept(b"", {}, {})
+            return engine.start(), Kept(b"", {}, {})
         kept = read_kept(bytes(held[0]))
-        return restored(self.job.compiled(), kept.head, lambda name: self._fetch(kept, name)), kept
+        return engine.restored(kept.head, lambda name: self._fetch(kept, name)), kept
 
     def _fetch(self, kept: Kept, name: str) -> bytes:
         if name in kept.small:
@@ -69,13 +80,13 @@ class Shard(StatefulProcessor):
         pieces = [self.parts.getValue((f"{name}/{i}",)) for i in range(kept.pieces.get(name, 0))]
         return b"".join(bytes(piece[0]) for piece in pieces if piece is not None)
 
-    def _keep(self, shard: int, memory: Memory, before: Kept) -> dict[str, int]:
+    def _keep(self, shard: int, memory: Any, before: Kept) -> dict[str, int]:
         """Write what is new, and let go of what is not held any more."""
-        compiled = self.job.compiled()
-        made = saved(compiled, memory, {*before.small, *before.pieces})
-        names = part_names(made.head)
+        engine = self.job.engine(self.stage)
+        made = engine.saved(memory, {*before.small, *before.pieces})
+        names = engine.parts(made.head)
         after = kept_after(before, made, names)
-        CACHE.only((self.job.lineage, shard), [*before.small, *before.pieces], names)
+        CACHE.only((self.job.lineage, self.stage, shard), [*before.small, *before.pieces], names)
         for name in after.pieces.keys() - before.pieces.keys():
             data = made.parts.get(name) or before.small[name]
             for i in range(after.pieces[name]):
@@ -85,7 +96,7 @@ class Shard(StatefulProcessor):
                 self.parts.removeKey((f"{name}/{i}",))
         self.parts.updateValue((_HEAD,), (written_kept(after),))
         written = len(made.head) + sum(len(data) for data in made.parts.values())
-        size = {"open": held_cells(memory), "parts": len(after.small) + len(after.pieces), "written": written}
+        size = {"open": engine.held(memory), "parts": len(after.small) + len(after.pieces), "written": written}
         if self.job.raw:
-            size |= {"open_records": open_records(compiled, memory), "open_windows": open_windows(compiled, memory)}
+            size |= engine.counted(memory)
         return size

@@ -120,7 +120,7 @@ class FusedReader(DataSourceStreamReader):
             for name, one in self.given.readers.items()
             for split in one.splits(start["sources"][name], end["sources"][name])
         ]
-        work += self.given.inbox.splits(start, end, [one.source.name for one in self.given.job.plan.inputs])
+        work += self.given.inbox.splits(start, end, [one.source.name for one in self.given.job.flow.inputs])
         tick = self._tick(end)
         parts = [{"now": end["now"], "work": [one], "tick": None} for one in work] or [{"now": end["now"], "work": []}]
         parts[0]["tick"] = json.dumps(tick)
@@ -158,12 +158,12 @@ class FusedReader(DataSourceStreamReader):
         job, name = self.given.job, one["source"]
         if "repaired" not in one:
             chunks = self.given.readers[name].read(one["split"])
-            yield from ingested(job, name, chunks, clock.watermark, now, clock.batch)
+            yield from ingested(job, name, chunks, clock.watermarks, now, clock.batch)
             return
-        schema = next(held.source.schema for held in job.plan.inputs if held.source.name == name)
+        schema = next(held.source.schema for held in job.flow.inputs if held.source.name == name)
         chunks = self.given.inbox.read(one["repaired"], name, schema)
         # Repaired rows are old: they say nothing of how far the source has come, and the watermark does not hear them.
-        packets = ingested(job, name, chunks, clock.watermark, now, clock.batch)
+        packets = ingested(job, name, chunks, clock.watermarks, now, clock.batch)
         yield from (packet for packet in packets if packet.kind != REPORTS)
 
     def commit(self, end: dict[str, Any]) -> None:

@@ -23,13 +23,13 @@ _FILE = 500_000
 
 def staged(job: Job, kind: str, tag: str, table: pa.Table) -> dict[str, Any]:
     """Put a table aside, where sinks that adopt files want it and, if one needs the rows, in our own folder."""
-    receipts = {sink: stager.stage(target, tag, table) for sink, stager, target in job.stagers if target.kind == kind}
+    receipts = {sink: stager.stage(target, tag, table) for sink, stager, target in job.stagers if target.stream == kind}
     if kind in job.adopted:
         return {"receipts": receipts}
     assert job.staging is not None
     system, folder = fs.FileSystem.from_uri(job.staging)
     system.create_dir(folder, recursive=True)
-    path = f"{folder}/{kind}-{tag}.parquet"
+    path = f"{folder}/{re.sub('[^a-z0-9]', '-', kind)}-{tag}.parquet"
     pq.write_table(table, path, filesystem=system, row_group_size=_ROWS)
     return {"staged": path, "receipts": receipts}
 
@@ -37,7 +37,7 @@ def staged(job: Job, kind: str, tag: str, table: pa.Table) -> dict[str, Any]:
 def written_by_task(job: Job, kind: str, tag: str, table: pa.Table) -> dict[str, Any]:
     """Receipts of sinks whose rows always come from tasks, also where they are few."""
     receipts = {sink: stager.stage(target, tag, table) for sink, stager, target in job.stagers
-                if target.kind == kind and getattr(stager, "stages_all", False)}  # fmt: skip
+                if target.stream == kind and getattr(stager, "stages_all", False)}  # fmt: skip
     return {"receipts": receipts} if receipts else {}
 
 

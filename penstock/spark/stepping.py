@@ -8,22 +8,38 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.batch import Counts
 from penstock.engine.outputs import shown_late, shown_panes
-from penstock.engine.pack import read_blob
-from penstock.engine.step import Memory, Stepped, step
+from penstock.engine.rows import Read, SourceBatch
+from penstock.engine.stages import StageStepped, unusable_table
 from penstock.engine.windows import Clock
 from penstock.engine.wire import packed, unpacked
 from penstock.instant import MIN_TIME
 from penstock.sinks.fingerprint import fingerprint
 from penstock.spark.job import Job
-from penstock.spark.packets import ARCHIVE, BAD, CELLS, COUNTS, LATE, NOW, PANES, REPORTS, TICK, Packet
+from penstock.spark.packets import (
+    ARCHIVE,
+    BAD,
+    CELLS,
+    COUNTS,
+    NOW,
+    PANES,
+    REPORTS,
+    TICK,
+    Packet,
+    at,
+    late_of,
+    rows_of,
+)
 from penstock.spark.property import WrongClock
+from penstock.spark.sending import Sending
 from penstock.spark.staging import staged, written_by_task
 
 _INLINE = 1 << 20
+_BATCH = 32  # bits for the rows that a shard gives in a batch
 
 
 class Word(NamedTuple):
@@ -35,9 +51,10 @@ class Word(NamedTuple):
     payload: bytes
 
 
-def tick_of(shard: int, packets: Sequence[Packet], batch: int, before: int = MIN_TIME) -> dict[str, Any]:
+def tick_of(shard: int, packets: Sequence[Packet], batch: int, before: int = MIN_TIME, stage: int = 0
+            ) -> dict[str, Any]:  # fmt: skip
     """The tick of a batch, with the latest time that any source has for it, never before that of the last batch."""
-    tick = next((json.loads(bytes(one.payload)) for one in packets if one.kind == TICK), None)
+    tick = next((json.loads(bytes(one.payload)) for one in packets if one.kind == at(stage, TICK)), None)
     if tick is None:
         raise WrongClock(
             f"shard {shard} of batch {batch} got no tick",
@@ -48,30 +65,70 @@ def tick_of(shard: int, packets: Sequence[Packet], batch: int, before: int = MIN
     return {**tick, "now": max([before, tick["now"], *times])}
 
 
-def arrivals_step(job: Job, memory: Memory, packets: Sequence[Packet], clock: Clock) -> Stepped:
+def arrivals_step(job: Job, stage: int, memory: Any, packets: Sequence[Packet], clock: Clock) -> StageStepped:
     """One batch's arrivals through the engine."""
-    compiled = job.compiled()
-    blobs = [read_blob(compiled, one.payload) for one in packets if one.kind == CELLS]
-    return step(compiled, memory, blobs, clock)
+    engine = job.engine(stage)
+    blobs = [engine.read(one.payload) for one in packets if one.kind == at(stage, CELLS)]
+    return engine.step(memory, blobs, clock)
 
 
-def words_of(job: Job, shard: int, batch: int, packets: Sequence[Packet], steps: Sequence[Stepped]) -> Iterator[Word]:
-    """Panes, late rows, quarantine, reports and counts of a shard in a batch."""
-    compiled = job.compiled()
-    outputs = _Outputs(job, shard, batch)
-    panes = [one.panes for one in steps if one.panes.num_rows]
-    yield from outputs.of(PANES, panes if job.raw else [shown_panes(one) for one in panes])
-    late = [one.late for one in steps if one.late.num_rows]
-    given = [unpacked(one.payload)[1]["rows"] for one in packets if one.kind == LATE]
-    yield from outputs.of(LATE, given + (late if job.raw else [shown_late(compiled, one) for one in late]))
-    yield from outputs.of(BAD, [unpacked(one.payload)[1]["rows"] for one in packets if one.kind == BAD])
+def words_of(job: Job, stage: int, shard: int, batch: int, packets: Sequence[Packet],
+             steps: Sequence[StageStepped], watermarks: Sequence[int] = ()) -> Iterator[Word]:  # fmt: skip
+    """What a shard says of a batch: results, late rows, quarantine, reports and counts; and rows for other stages."""
+    outputs, plan = _Outputs(job, shard, batch), job.flow.stages[stage]
+    sending = _passed_on(job, stage, shard, batch, steps, watermarks)
+    for stream, tables in _streams(job, stage, steps).items():
+        yield from outputs.of(stream, tables)
+    for entry in range(len(plan.entries)):
+        stream = at(stage, late_of(entry))
+        given = [unpacked(one.payload)[1]["rows"] for one in packets if one.kind == stream]
+        made = [one.late[entry] for one in steps if entry in one.late]
+        yield from outputs.of(stream, given + (made if job.raw else [shown_late(plan, entry, one) for one in made]))
+    bad = [unpacked(one.payload)[1]["rows"] for one in packets if one.kind == BAD]
+    bad += [unusable_table(one.bad) for one in steps if one.bad]
+    yield from outputs.of(BAD, bad + sending.bad)
     for one in packets:
         if one.kind == REPORTS:
             yield Word(shard, REPORTS, "", bytes(one.payload))
         elif one.kind in (COUNTS, ARCHIVE):
             yield Word(shard, one.kind, bytes(one.payload).decode(), b"")
-    counts = sum((one.counts for one in steps), Counts())
+    counts = sum((one.counts for one in steps), sending.counts)
     yield Word(shard, COUNTS, json.dumps({"counts": asdict(counts)}), b"")
+    for packet in (*sending.to_shards(), *sending.too_late(shard)):
+        yield Word(packet.shard, packet.kind, "", packet.payload)
+
+
+def _passed_on(job: Job, stage: int, shard: int, batch: int, steps: Sequence[StageStepped],
+               watermarks: Sequence[int]) -> Sending:  # fmt: skip
+    """What a stage gives, on its way to those that read it; told apart by the shard and the batch it comes from."""
+    sending, label = Sending(job, watermarks), job.flow.stages[stage].label
+    partition, first = str(job.shards.ids.index(shard)), batch << _BATCH
+    for one in steps:
+        for output, rows in one.outputs.items():
+            feeds = job.flow.fed_from(stage, output)
+            if feeds:
+                offsets = first + np.arange(len(rows.times))
+                given = SourceBatch(f"{label}.{output}", partition, offsets, rows.batch)
+                sending.add(given, Read(rows.batch, rows.times), feeds)
+                sending.counts += Counts(given=len(feeds) * len(offsets))
+            first += len(rows.times)
+    return sending
+
+
+def _streams(job: Job, stage: int, steps: Sequence[StageStepped]) -> dict[str, list[pa.Table]]:
+    """What a stage gives to those who look at it: panes, or rows by the name of their output."""
+    found: dict[str, list[pa.Table]] = {}
+    for one in steps:
+        if one.panes is not None and one.panes.num_rows:
+            found.setdefault(at(stage, PANES), []).append(one.panes if job.raw else shown_panes(one.panes))
+            continue
+        for name, rows in one.outputs.items():
+            table = pa.Table.from_batches([rows.batch])
+            if job.raw:
+                ops = np.ones(len(rows.times), np.int8) if rows.ops is None else rows.ops
+                table = table.append_column("@event_time", pa.array(rows.times)).append_column("@op", pa.array(ops))
+            found.setdefault(at(stage, rows_of(name)), []).append(table)
+    return {stream: tables for stream, tables in found.items() if job.raw or stream in job.written}
 
 
 class _Outputs(NamedTuple):

@@ -7,20 +7,24 @@ from datetime import datetime
 from typing import Any
 
 from penstock.errors import CaseError, did_you_mean
+from penstock.flow import AnyStage, flow_of
 from penstock.instant import MAX_TIME, MIN_TIME, parse
 from penstock.plan import Plan
-from penstock.stream import Panes, Stream, Windowed
+from penstock.stage import RowStage
+from penstock.stream import Panes, Rows, Stream, Windowed
 from penstock.testing.tables import read_table, row_types
 
 Row = Mapping[str, Any]
 MARKS = ("@partition", "@source")
 
 
-def checked_plan(panes: object) -> Plan:
-    """The plan of what `.aggregate(...)` gave."""
+def checked_plan(panes: object) -> AnyStage:
+    """The stage of what `.aggregate(...)`, or a join or another stage, gave."""
     if isinstance(panes, Panes):
         return panes.plan
-    if isinstance(panes, Plan):
+    if isinstance(panes, Rows):
+        return panes.stage
+    if isinstance(panes, (Plan, RowStage)):
         return panes
     unfinished = isinstance(panes, (Stream, Windowed))
     raise CaseError(
@@ -62,7 +66,7 @@ def checked_instant(value: object, what: str) -> int:
     return instant
 
 
-def checked_rows(rows: object, plan: Plan) -> list[Row]:
+def checked_rows(rows: object, plan: AnyStage) -> list[Row]:
     """The rows of a batch, from a text table or a list."""
     if isinstance(rows, str):
         return list(read_table(rows, row_types(plan), MARKS))
@@ -127,9 +131,9 @@ def checked_times(row: Row) -> int:
     return times
 
 
-def _example(plan: Plan) -> str:
+def _example(plan: AnyStage) -> str:
     values = {"string": '"a"', "timestamp": '"12:00"', "date": '"2026-05-01"', "boolean": "True"}
-    columns = plan.inputs[0].source.schema.columns[:3]
+    columns = flow_of((plan,)).inputs[0].source.schema.columns[:3]
     return ", ".join(f'"{column.name}": {values.get(column.type, "1")}' for column in columns)
 
 

@@ -1,38 +1,41 @@
-"""The columnar engine as the kit plays it: rows to Arrow batches by partition, panes back to values."""
+"""The columnar engine as the kit plays it: rows to Arrow batches by partition, panes and rows back to values."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.arrow import from_arrow, to_arrow
-from penstock.batch import Arrival, Counts, Outcome, PartitionClock, Tick
+from penstock.batch import Arrival, Counts, Outcome, PartitionClock, StageOutcome, Tick
 from penstock.engine.compiled import Compiled
-from penstock.engine.ingest import Blob, Ingested, ingest
-from penstock.engine.late import late_table
-from penstock.engine.memory import restored, saved
-from penstock.engine.rows import SourceBatch
-from penstock.engine.step import open_records, open_windows, start, step
-from penstock.engine.watermark import ClockState, decoded, encoded, end_batch, partition_clocks
+from penstock.engine.ingest import counted, report_of
+from penstock.engine.operators.operator import Outgoing
+from penstock.engine.rows import Bad, Read, SourceBatch, stamped_rows
+from penstock.engine.stages import StageStepped, WindowEngine, engine_of
+from penstock.engine.watermark import ClockState, decoded, encoded, end_batch, given, partition_clocks
 from penstock.engine.windows import Clock
+from penstock.flow import AnyStage, Feed, flow_of
 from penstock.instant import from_datetime
 from penstock.limits import refuse_bad
-from penstock.pane import Late, Pane, Quarantined
+from penstock.pane import Given, Late, Pane, Quarantined
 from penstock.plan import Plan
 from penstock.schema import Schema
 from penstock.window import Window
 
 
 class ColumnarRun:
-    """A plan in progress, on one shard."""
+    """A stage, and all it reads, in progress, each on one shard."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: AnyStage) -> None:
         self.plan = plan
-        self.compiled = Compiled(plan)
+        self.flow = flow_of((plan,))
+        self.engines = [engine_of(stage) for stage in self.flow.stages]
+        self.memories = [engine.start() for engine in self.engines]
+        self.given = [0] * len(self.engines)
         self.clock = ClockState()
-        self.memory = start(self.compiled)
         self.totals = Counts()
         self.bad: dict[str, list[int]] = {}
 
@@ -46,54 +49,68 @@ class ColumnarRun:
         """The processing clock of the last batch."""
         return self.clock.now
 
-    def batch(self, arrivals: list[Arrival], tick: Tick) -> Outcome:
-        """Play one batch."""
-        watermark = max(self.clock.watermark, tick.watermark if tick.watermark is not None else self.clock.watermark)
-        now = max((at for at in (self.clock.now, tick.now) if at is not None), default=0)
-        given = self._batches(arrivals)
-        parts = [ingest(self.compiled, batch, watermark, now) for batch, _ in given]
-        blobs = [blob for part in parts for blob in self.sent(part.blob)]
-        stepped = step(self.compiled, self.memory, blobs, Clock(watermark, now))
-        late = late_table(self.compiled, [part.late for part in parts if part.late is not None], watermark)
-        bad = [row for (batch, arrived), part in zip(given, parts, strict=True)
-               for row in _quarantined(batch, arrived, part)]  # fmt: skip
-        undecoded = [arrival for arrival in arrivals if arrival.bad is not None]
-        bad += [Quarantined(dict(a.row), a.source, a.partition, a.offset, "decode", a.bad or "") for a in undecoded]
-        counts = stepped.counts + Counts(read=len(undecoded), quarantined=len(undecoded))
-        for part in parts:
-            counts += part.counts
-        state = ClockState(watermark, self.clock.now, self.clock.batch, self.clock.spoken)
-        self.clock = end_batch(self.plan, state, [part.report for part in parts], now, tick)
-        self.memory = stepped.memory
-        self.totals += counts
-        refuse_bad(self.plan, self.bad, arrivals, bad)
-        lates = (*late_rows(self.plan, late), *late_rows(self.plan, stepped.late))
-        return Outcome(tuple(pane_values(self.plan, stepped.panes)), lates, tuple(bad), counts)
+    @property
+    def compiled(self) -> Compiled:
+        """The windows of the last stage, made ready."""
+        last = self.engines[-1]
+        assert isinstance(last, WindowEngine)
+        return last.compiled
 
-    def sent(self, blob: Blob) -> list[Blob]:
+    @property
+    def memory(self) -> Any:
+        """What the last stage remembers."""
+        return self.memories[-1]
+
+    @memory.setter
+    def memory(self, memory: Any) -> None:
+        self.memories[-1] = memory
+
+    def batch(self, arrivals: list[Arrival], tick: Tick) -> Outcome:
+        """Play one batch, stage after stage."""
+        if tick.watermark is not None:
+            self.clock = given(self.flow, self.clock, tick.watermark)
+        now = max((at for at in (self.clock.now, tick.now) if at is not None), default=0)
+        playing = _Playing(self, now)
+        playing.sources(arrivals)
+        stepped = [playing.stage(number) for number in range(len(self.engines))]
+        holds = [one.hold for one in stepped]
+        self.clock = end_batch(self.flow, self.clock, playing.reports, now, tick, holds)
+        self.totals += playing.counts
+        refuse_bad(self.flow, self.bad, arrivals, playing.bad)
+        shown = tuple(playing.shown(number, one) for number, one in enumerate(stepped))
+        return Outcome(shown[-1].panes, shown[-1].late, tuple(playing.bad), playing.counts, shown)
+
+    def sent(self, blob: Any) -> list[Any]:
         """What of a blob reaches the shard: all of it as it is, here where nothing is between the two."""
         return [blob]
 
     def partitions(self) -> tuple[PartitionClock, ...]:
         """The clock of each partition."""
-        return partition_clocks(self.plan, self.clock)
+        return partition_clocks(self.flow, self.clock)
 
     def open_records(self) -> int:
         """How many records lie in windows that are still held."""
-        return open_records(self.compiled, self.memory)
+        return self._counted("open_records")
 
     def open_windows(self) -> int:
-        """How many windows are held."""
-        return open_windows(self.compiled, self.memory)
+        """How many windows, rows, entries and timers are held."""
+        return self._counted("open_windows")
+
+    def _counted(self, name: str) -> int:
+        pairs = zip(self.engines, self.memories, strict=True)
+        return sum(engine.counted(memory)[name] for engine, memory in pairs)
 
     def snapshot(self) -> Any:
-        """All that is remembered: the memory's head and parts, and the clock's plain values."""
-        return saved(self.compiled, self.memory), encoded(self.clock), self.totals, dict(self.bad)
+        """All that is remembered: the memories' heads and parts, and the clock's plain values."""
+        kept = [engine.saved(memory) for engine, memory in zip(self.engines, self.memories, strict=True)]
+        return kept, encoded(self.clock), self.totals, dict(self.bad), list(self.given)
 
     def restore(self, snapshot: Any) -> None:
         """Go on from what was remembered."""
-        memory, clock, self.totals, bad = snapshot
-        self.memory, self.clock = restored(self.compiled, memory.head, memory.parts.__getitem__), decoded(clock)
+        kept, clock, self.totals, bad, given_so_far = snapshot
+        self.memories = [engine.restored(one.head, one.parts.__getitem__)
+                         for engine, one in zip(self.engines, kept, strict=True)]  # fmt: skip
+        self.clock, self.given = decoded(clock), list(given_so_far)
         self.bad = {source: list(counts) for source, counts in bad.items()}
 
     def _batches(self, arrivals: list[Arrival]) -> list[tuple[SourceBatch, list[Arrival]]]:
@@ -103,7 +120,7 @@ class ColumnarRun:
             places.setdefault((arrival.source, arrival.partition), []).append(arrival)
         batches = []
         for (source, partition), mine in places.items():
-            schema = next(one.source.schema for one in self.plan.inputs if one.source.name == source)
+            schema = next(one.source.schema for one in self.flow.inputs if one.source.name == source)
             good = [arrival for arrival in mine if arrival.bad is None]
             rows = to_arrow([dict(arrival.row) for arrival in good], schema)
             offsets = np.array([arrival.offset for arrival in good], dtype=np.int64)
@@ -111,15 +128,86 @@ class ColumnarRun:
         return batches
 
 
-def _quarantined(batch: SourceBatch, arrivals: list[Arrival], part: Ingested) -> list[Quarantined]:
-    return [
-        Quarantined(dict(arrivals[bad.row].row), batch.source, batch.partition, arrivals[bad.row].offset,
-                    bad.step, bad.reason)
-        for bad in part.bad
-    ]  # fmt: skip
+class _Playing:
+    """One batch of a run, on its way through the stages."""
+
+    def __init__(self, run: ColumnarRun, now: int) -> None:
+        self.run, self.now = run, now
+        self.waiting: list[list[Any]] = [[] for _ in run.engines]
+        self.late: list[list[tuple[int, pa.Table]]] = [[] for _ in run.engines]
+        self.reports: list[Any] = []
+        self.bad: list[Quarantined] = []
+        self.counts = Counts()
+
+    def sources(self, arrivals: list[Arrival]) -> None:
+        """The rows of all sources, to the stages that read them."""
+        flow = self.run.flow
+        for batch, mine in self.run._batches(arrivals):
+            one = next(one for one in flow.inputs if one.source.name == batch.source)
+            rows = [dict(arrival.row) for arrival in mine]
+            stamped = stamped_rows(one, batch, self.now)
+            self.reports.append(report_of(batch, stamped))
+            self.counts += Counts(read=len(mine)) + counted(stamped)
+            self._reject(batch, rows, stamped.bad)
+            feeds = flow.fed_by(batch.source)
+            self.counts += Counts(given=(len(feeds) - 1) * len(stamped.times))
+            for feed in feeds:
+                self._feed(feed, batch, stamped, rows)
+        undecoded = [arrival for arrival in arrivals if arrival.bad is not None]
+        self.bad += [Quarantined(dict(a.row), a.source, a.partition, a.offset, "decode", a.bad or "")
+                     for a in undecoded]  # fmt: skip
+        self.counts += Counts(read=len(undecoded), quarantined=len(undecoded))
+
+    def stage(self, number: int) -> StageStepped:
+        """One stage; what it gives waits for those that read it."""
+        run = self.run
+        engine, plan = run.engines[number], run.flow.stages[number]
+        blobs = [part for blob in self.waiting[number] for part in run.sent(blob)]
+        stepped = engine.step(run.memories[number], blobs, Clock(run.clock.of(number), self.now))
+        run.memories[number] = stepped.memory
+        self.counts += stepped.counts
+        for one in stepped.bad:
+            row = _rows(pa.Table.from_batches([one.row]), plan.entries[one.entry].schema)[0]
+            self.bad.append(Quarantined(row, one.source, one.partition, one.offset, one.step, one.reason))
+        for output, rows in stepped.outputs.items():
+            offsets = run.given[number] + np.arange(len(rows.times))
+            run.given[number] += len(rows.times)
+            derived = SourceBatch(f"{plan.label}.{output}", "0", offsets, rows.batch)
+            for feed in run.flow.fed_from(number, output):
+                self.counts += Counts(given=len(rows.times))
+                plain = _rows(pa.Table.from_batches([rows.batch]), plan.outputs[output])
+                self._feed(feed, derived, Read(rows.batch, rows.times), plain)
+        return stepped
+
+    def shown(self, number: int, stepped: StageStepped) -> StageOutcome:
+        """What a stage gave, as values."""
+        plan = self.run.flow.stages[number]
+        late = [one for entry, table in self.late[number] for one in late_rows(plan.entries[entry].schema, table)]
+        late += [one for entry, table in stepped.late.items() for one in late_rows(plan.entries[entry].schema, table)]
+        if isinstance(plan, Plan):
+            panes = [] if stepped.panes is None else pane_values(plan, stepped.panes)
+            return StageOutcome(tuple(panes), (), tuple(late))
+        return StageOutcome((), tuple(row_values(plan.outputs, stepped.outputs)), tuple(late))
+
+    def _feed(self, feed: Feed, batch: SourceBatch, stamped: Read, rows: Sequence[dict[str, Any]]) -> None:
+        """Rows that have their event time, to a stage that reads them."""
+        engine, watermark = self.run.engines[feed.stage], self.run.clock.of(feed.stage)
+        part = engine.arrived(feed.entry, feed.input, batch, stamped, watermark)
+        self.waiting[feed.stage].append(part.blob)
+        self.counts += part.counts
+        self._reject(batch, rows, part.bad)
+        if part.late is not None:
+            self.late[feed.stage].append((feed.entry, engine.late(feed.entry, [part.late], watermark)))
+
+    def _reject(self, batch: SourceBatch, rows: Sequence[dict[str, Any]], bad: Sequence[Bad]) -> None:
+        self.bad += [
+            Quarantined(rows[one.row], batch.source, batch.partition, int(batch.offsets[one.row]), one.step, one.reason)
+            for one in bad
+        ]
 
 
 def pane_values(plan: Plan, table: pa.Table) -> list[Pane]:
+    """The panes of windows."""
     values = _rows(table.select(plan.result_schema.names), plan.result_schema)
     keys = _rows(table.select(plan.keys), plan.key_schema) if plan.keys else [{}] * table.num_rows
     plain = table.select(["@start", "@end", "pane_index", "pane_timing", "pane_final", "op", "@event_time"])
@@ -130,13 +218,32 @@ def pane_values(plan: Plan, table: pa.Table) -> list[Pane]:
     ]  # fmt: skip
 
 
-def late_rows(plan: Plan, table: pa.Table) -> list[Late]:
-    rows = _rows(table.select(plan.schema.names), plan.schema)
-    causes = table.select(["@event_time", "@watermark", "@late_by", "@partition", "@windows"]).to_pylist()
+def row_values(schemas: Mapping[str, Schema], outputs: Mapping[str, Outgoing]) -> list[Given]:
+    """The rows that a stage gave."""
+    made = []
+    for name, one in outputs.items():
+        ops = [1] * len(one.times) if one.ops is None else one.ops.tolist()
+        rows = _rows(pa.Table.from_batches([one.batch]), schemas[name])
+        made += [Given(name, row, time, op) for row, time, op in zip(rows, one.times.tolist(), ops, strict=True)]
+    return made
+
+
+def given_rows(name: str, schema: Schema, table: pa.Table) -> list[Given]:
+    """The rows that a stage gave, from a table that has their times and signs beside them."""
+    whole = table.combine_chunks()
+    times, ops = (whole.column(one).to_numpy() for one in ("@event_time", "@op"))
+    return row_values({name: schema}, {name: Outgoing(whole.select(schema.names).to_batches()[0], times, ops)})
+
+
+def late_rows(schema: Schema, table: pa.Table) -> list[Late]:
+    """Late rows, each with its cause."""
+    rows = _rows(table.select(schema.names), schema)
+    names = ["@event_time", "@watermark", "@late_by", "@partition", "@windows"]
+    causes = table.select([name for name in names if name in table.column_names]).to_pylist()
     made = []
     for row, why in zip(rows, causes, strict=True):
         source, partition = why["@partition"].split("/", 1)
-        windows = tuple(Window(window["start"], window["end"]) for window in why["@windows"])
+        windows = tuple(Window(window["start"], window["end"]) for window in why.get("@windows", ()))
         made.append(Late(row, why["@event_time"], why["@watermark"], why["@late_by"], source, partition, windows))
     return made
 

@@ -6,7 +6,7 @@ import importlib
 
 from penstock.batch import Run
 from penstock.errors import CaseError, did_you_mean
-from penstock.plan import Plan
+from penstock.flow import AnyStage
 
 ENGINES = {
     "reference": ("penstock.reference.run", "ReferenceRun"),
@@ -15,7 +15,7 @@ ENGINES = {
 }
 
 
-def start(plan: Plan, engine: str) -> Run:
+def start(plan: AnyStage, engine: str) -> Run:
     """A run of the plan on an engine."""
     if not isinstance(engine, str):
         raise CaseError(

@@ -10,9 +10,10 @@ from typing import Any
 
 from penstock.decode import decode_value
 from penstock.duration import microseconds
-from penstock.errors import did_you_mean
+from penstock.errors import CaseError, did_you_mean
+from penstock.flow import AnyStage, flow_of
 from penstock.instant import MAX_TIME, MIN_TIME
-from penstock.pane import Late, Pane, Quarantined
+from penstock.pane import Given, Late, Pane, Quarantined
 from penstock.plan import Plan
 from penstock.schema import Schema
 from penstock.testing.checking import checked_instant
@@ -29,12 +30,33 @@ def pane_names(plan: Plan) -> tuple[str, ...]:
     return (*plan.keys, *(name for name, _ in plan.aggregates), *_PANE)
 
 
-def late_names(plan: Plan) -> tuple[str, ...]:
+def row_names(stage: AnyStage, output: str) -> tuple[str, ...]:
+    """The names of what can be expected of a row that a stage gives."""
+    if output not in stage.outputs:
+        raise CaseError(
+            f"{stage.label} has no output {output!r}",
+            f"it has {', '.join(stage.outputs)}",
+            did_you_mean(output, tuple(stage.outputs)),
+        )
+    return (*stage.outputs[output].names, "event_time", "op")
+
+
+def row_facts(given: Given) -> dict[str, Any]:
+    """Everything that can be expected of a row that a stage gave; a column named like a fact is meant."""
+    return {"event_time": given.event_time, "op": given.op, **given.row}
+
+
+def wanted_given(schema: Schema, want: Mapping[str, Any]) -> dict[str, Any]:
+    """What is expected of a row that a stage gives, its timestamps in microseconds; without `op` it is a +1."""
+    return {"op": 1, **_with_instants((schema,), want)}
+
+
+def late_names(plan: AnyStage) -> tuple[str, ...]:
     """The names of what can be expected of a late row."""
     return (*_row_types(plan), *_LATE)
 
 
-def quarantined_names(plan: Plan) -> tuple[str, ...]:
+def quarantined_names(plan: AnyStage) -> tuple[str, ...]:
     """The names of what can be expected of a quarantined row."""
     return (*_row_types(plan), *_BAD)
 
@@ -72,21 +94,21 @@ def late_facts(late: Late) -> dict[str, Any]:
     }
 
 
-def quarantined_facts(plan: Plan, bad: Quarantined) -> dict[str, Any]:
+def quarantined_facts(plan: AnyStage, bad: Quarantined) -> dict[str, Any]:
     """Everything that can be expected of a quarantined row, by name; a reason is expected in part."""
     where = {"source": bad.source, "partition": bad.partition, "offset": bad.offset}
     return {**wanted_bad(plan, bad.row), **where, "step": bad.step, "reason": bad.reason}
 
 
-def wanted_bad(plan: Plan, want: Mapping[str, Any]) -> dict[str, Any]:
+def wanted_bad(plan: AnyStage, want: Mapping[str, Any]) -> dict[str, Any]:
     """A quarantined row, or what is expected of one: what can be decoded is, and the rest is as it came."""
     types = _row_types(plan)
     return {name: _decoded(value, types[name]) if name in types else value for name, value in want.items()}
 
 
-def wanted_row(plan: Plan, want: Mapping[str, Any]) -> dict[str, Any]:
+def wanted_row(plan: AnyStage, want: Mapping[str, Any]) -> dict[str, Any]:
     """What is expected of a row, its timestamps in the microseconds that rows hold."""
-    return _with_instants((plan.schema, *(one.source.schema for one in plan.inputs)), want)
+    return _with_instants(_schemas(plan), want)
 
 
 def wanted_pane(plan: Plan, want: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,9 +121,15 @@ def _with_instants(schemas: Sequence[Schema], want: Mapping[str, Any]) -> dict[s
     return {name: _instant(value, name) if name in stamps else value for name, value in want.items()}
 
 
-def _row_types(plan: Plan) -> dict[str, str]:
+def _schemas(plan: AnyStage) -> tuple[Schema, ...]:
+    """The columns of rows as they reach a stage, and as sources give them."""
+    entries = tuple(entry.schema for entry in plan.entries)
+    return (*entries, *(one.source.schema for one in flow_of((plan,)).inputs))
+
+
+def _row_types(plan: AnyStage) -> dict[str, str]:
     """The types of all columns; one that is a time before or after the row steps is read as a time."""
-    schemas = (plan.schema, *(one.source.schema for one in plan.inputs))
+    schemas = _schemas(plan)
     types = {column.name: column.type for held in schemas for column in held.columns}
     return types | {c.name: c.type for held in schemas for c in held.columns if c.type == "timestamp"}
 

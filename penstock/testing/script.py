@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from penstock.batch import Arrival, Counts, Outcome, PartitionClock, Tick
 from penstock.decode import decode
 from penstock.errors import CaseError, did_you_mean
+from penstock.flow import AnyStage, flow_of
 from penstock.instant import MAX_TIME, event_time_of
-from penstock.pane import Late, Pane, Quarantined
+from penstock.pane import Given as GivenRow, Late, Pane, Quarantined
 from penstock.plan import Input, Plan
-from penstock.stream import Panes
+from penstock.stage import MAIN
+from penstock.stream import Panes, Rows as Given
 from penstock.testing.checking import (
     MARKS,
     Row,
@@ -30,7 +32,10 @@ from penstock.testing.matching import (
     pane_names,
     quarantined_facts,
     quarantined_names,
+    row_facts,
+    row_names,
     wanted_bad,
+    wanted_given,
     wanted_pane,
     wanted_row,
 )
@@ -45,16 +50,21 @@ class Script:
     Until a batch says `now`, the processing clock follows the newest event time played.
     """
 
-    def __init__(self, panes: Panes | Plan, engine: str = "reference", *, partitions: Sequence[str] = ()) -> None:
-        self.plan = checked_plan(panes)
+    def __init__(
+        self, panes: Panes | Given | AnyStage, engine: str = "reference", *, partitions: Sequence[str] = ()
+    ) -> None:
+        self.stage = checked_plan(panes)
+        self.flow = flow_of((self.stage,))
         self.engine = engine
-        self.run = start(self.plan, engine)
+        self.run = start(self.stage, engine)
         self.panes: list[Pane] = []
+        self.rows: list[GivenRow] = []
         self.late: list[Late] = []
         self.quarantined: list[Quarantined] = []
         self._known = tuple(self._partition(name) for name in checked_partitions(partitions))
         self._offsets: dict[tuple[str, str], int] = {}
         self._seen = 0
+        self._seen_rows: dict[str, int] = {}
         self._seen_late = 0
         self._seen_bad = 0
         self._clock_set = False
@@ -63,7 +73,7 @@ class Script:
     def batch(self, rows: Rows = (), *, partition: str | None = None, now: str | int | None = None,
               watermark: str | int | None = None) -> Outcome:  # fmt: skip
         """Play one batch; a row may name its place with "@partition" and "@source"."""
-        table = checked_rows(rows, self.plan)
+        table = checked_rows(rows, self.stage)
         at = None if watermark is None else checked_instant(watermark, "watermark")
         moment = None if now is None else checked_instant(now, "now")
         before = dict(self._offsets)
@@ -89,8 +99,12 @@ class Script:
         return self.batch((), now=now, watermark=checked_instant(at, "at"))
 
     def end(self, *, now: str | int | None = None) -> Outcome:
-        """The end of the input: W is infinite, every window shows what it has left, and no more rows are taken."""
-        outcome = self.batch((), now=now, watermark=MAX_TIME)
+        """The end of the input: W is infinite, each stage gives what it has left, and no more rows are taken.
+
+        There is a batch for each stage, for W is infinite in one after the other; the outcome is that of the last.
+        """
+        for _ in self.flow.stages:
+            outcome = self.batch((), now=now, watermark=MAX_TIME)
         self._ended = True
         return outcome
 
@@ -101,8 +115,19 @@ class Script:
     def restart(self) -> None:
         """Forget everything and go on from the snapshot, as after a crash between two batches."""
         snapshot = self.run.snapshot()
-        self.run = start(self.plan, self.engine)
+        self.run = start(self.stage, self.engine)
         self.run.restore(snapshot)
+
+    @property
+    def plan(self) -> Plan:
+        """The windows that are played."""
+        if isinstance(self.stage, Plan):
+            return self.stage
+        raise CaseError(
+            f"{self.stage.label} has no panes",
+            "panes are of windows; other stages give rows",
+            "write expect_rows(...), and read .rows",
+        )
 
     @property
     def W(self) -> int:  # noqa: N802 - the book's name
@@ -116,7 +141,7 @@ class Script:
 
     def partitions(self) -> dict[str, PartitionClock]:
         """The clock of each partition, by name (source/partition where there are several sources)."""
-        several = len(self.plan.inputs) > 1
+        several = len(self.flow.inputs) > 1
         return {f"{p.source}/{p.partition}" if several else p.partition: p for p in self.run.partitions()}
 
     @property
@@ -135,23 +160,35 @@ class Script:
         if wrong:
             raise AssertionError(f"{wrong}\nthe panes were:\n{pane_table(self.plan, fresh)}")
 
+    def expect_rows(self, *expected: str | Row, output: str = MAIN) -> None:
+        """The rows that the stage gave to an output since the last look are exactly these, in any order."""
+        names, schema = row_names(self.stage, output), self.stage.outputs[output]
+        types = {column.name: column.type for column in schema.columns}
+        wanted = checked_expected(expected, "expect_rows", types, names)
+        mine = [row for row in self.rows if row.output == output]
+        fresh, self._seen_rows[output] = mine[self._seen_rows.get(output, 0) :], len(mine)
+        facts = [row_facts(row) for row in fresh]
+        wrong = mismatches(facts, [wanted_given(schema, row) for row in wanted], "row", names)
+        if wrong:
+            raise AssertionError(f"{wrong}\nthe rows were: {facts}")
+
     def expect_late(self, *expected: str | Row) -> None:
         """The late rows since the last look are exactly these, in any order; a row may be given in part."""
-        names = late_names(self.plan)
-        wanted = checked_expected(expected, "expect_late", row_types(self.plan), names)
+        names = late_names(self.stage)
+        wanted = checked_expected(expected, "expect_late", row_types(self.stage), names)
         fresh, self._seen_late = self.late[self._seen_late :], len(self.late)
         facts = [late_facts(late) for late in fresh]
-        wrong = mismatches(facts, [wanted_row(self.plan, row) for row in wanted], "late row", names)
+        wrong = mismatches(facts, [wanted_row(self.stage, row) for row in wanted], "late row", names)
         if wrong:
             raise AssertionError(f"{wrong}\nthe late rows were: {[str(late) for late in fresh]}")
 
     def expect_quarantined(self, *expected: str | Row) -> None:
         """The quarantined rows since the last look are exactly these; a row, and its reason, may be given in part."""
-        names = quarantined_names(self.plan)
-        wanted = checked_expected(expected, "expect_quarantined", row_types(self.plan), names)
+        names = quarantined_names(self.stage)
+        wanted = checked_expected(expected, "expect_quarantined", row_types(self.stage), names)
         fresh, self._seen_bad = self.quarantined[self._seen_bad :], len(self.quarantined)
-        facts = [quarantined_facts(self.plan, bad) for bad in fresh]
-        wrong = mismatches(facts, [wanted_bad(self.plan, row) for row in wanted], "quarantined row", names)
+        facts = [quarantined_facts(self.stage, bad) for bad in fresh]
+        wrong = mismatches(facts, [wanted_bad(self.stage, row) for row in wanted], "quarantined row", names)
         if wrong:
             raise AssertionError(f"{wrong}\nthe quarantined rows were: {fresh}")
 
@@ -167,6 +204,7 @@ class Script:
     def _play(self, arrivals: list[Arrival], tick: Tick) -> Outcome:
         outcome = self.run.batch(arrivals, tick)
         self.panes += outcome.panes
+        self.rows += outcome.rows
         self.late += outcome.late
         self.quarantined += outcome.quarantined
         self.assert_conserved()
@@ -179,8 +217,11 @@ class Script:
         source, name = self._partition(place, None if said is None else str(said))
         one = self._input(source)
         values = {column: value for column, value in row.items() if column not in MARKS}
-        for column in values:
+        for column, value in list(values.items()):
             if column not in one.source.schema.names:
+                if value is None and len(self.flow.inputs) > 1:
+                    del values[column]  # one table for several sources has columns of them all
+                    continue
                 raise CaseError(
                     f"the row has a column {column!r}, which the source {source!r} has not",
                     f"its columns are: {', '.join(one.source.schema.names)}",
@@ -192,19 +233,19 @@ class Script:
         return Arrival(source, name, offset, decoded, bad)
 
     def _partition(self, name: str, source: str | None = None) -> tuple[str, str]:
-        sources = [one.source.name for one in self.plan.inputs]
+        sources = [one.source.name for one in self.flow.inputs]
         if source is None and "/" in name and name.split("/", 1)[0] in sources:
             source, name = name.split("/", 1)
         return source or sources[0], name
 
     def _input(self, source: str) -> Input:
-        for one in self.plan.inputs:
+        for one in self.flow.inputs:
             if one.source.name == source:
                 return one
         raise CaseError(
             f"there is no source {source!r}",
             "a row comes from one of the plan's sources",
-            did_you_mean(source, [one.source.name for one in self.plan.inputs]),
+            did_you_mean(source, [one.source.name for one in self.flow.inputs]),
         )
 
     def _now(self, now: int | None, arrivals: Sequence[Arrival]) -> int | None:

@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any
 
 from penstock.errors import CaseError, did_you_mean
+from penstock.flow import AnyStage, flow_of
 from penstock.instant import show
 from penstock.pane import Pane
 from penstock.plan import Plan
@@ -16,9 +17,9 @@ from penstock.plan import Plan
 _GAP = re.compile(r"\s{2,}|\t+|\s*\|\s*")
 
 
-def row_types(plan: Plan) -> dict[str, str]:
+def row_types(plan: AnyStage) -> dict[str, str]:
     """The types by which a table of rows is read."""
-    return {column.name: column.type for one in plan.inputs for column in one.source.schema.columns}
+    return {column.name: column.type for one in flow_of((plan,)).inputs for column in one.source.schema.columns}
 
 
 def pane_types(plan: Plan) -> dict[str, str]:

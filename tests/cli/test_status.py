@@ -18,6 +18,7 @@ from penstock.checkpoint.lease import take_lease
 from penstock.checkpoint.status import standing
 from penstock.checkpoint.store import CheckpointError, LocalStore
 from penstock.engine.watermark import ClockState, Spoken, partition_clocks
+from penstock.flow import flow_of
 from penstock.instant import MAX_TIME, parse
 
 NOON = parse("2026-01-01T12:00:00Z")
@@ -40,7 +41,7 @@ def made(store: LocalStore) -> Identity:
         ("events", "1"): Spoken(newest=NOON - 300_000_000, silent_for=120_000_000, last_batch=3),
     }
     state = ClockState(NOON - 60_000_000, NOON + 1_000_000, 8, spoken)
-    partitions = [list(astuple(one)) for one in partition_clocks(PLAN, state)]
+    partitions = [list(astuple(one)) for one in partition_clocks(flow_of((PLAN,)), state)]
     totals = Counts(read=1_234, filtered=10, late=5, quarantined=2)
     write_clock(store, identity.lineage, Clocks(8, state, totals, panes=40, partitions=partitions))
     return identity

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from penstock.batch import Arrival
-from penstock.engine import keys
+from penstock.engine import keys, stages
 from penstock.engine.cache import CACHE
 from penstock.engine.ingest import Blob
 from penstock.engine.memory import Saved, restored, saved
@@ -39,7 +39,7 @@ def ipc(table: pa.Table) -> bytes:
 @contextmanager
 def stepping(arrange: Callable[[Blobs], Blobs]) -> Iterator[list[tuple[bytes, bytes, Saved]]]:
     """Blobs reach the step as arranged; what each step gives is written down: panes, late rows, memory."""
-    real, written = columnar.step, []
+    real, written = stages.step, []
 
     def step(compiled: object, memory: object, blobs: Blobs, clock: object) -> Stepped:
         stepped = real(compiled, memory, arrange(list(blobs)), clock)
@@ -47,7 +47,7 @@ def stepping(arrange: Callable[[Blobs], Blobs]) -> Iterator[list[tuple[bytes, by
         return stepped
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columnar, "step", step)
+        patch.setattr(stages, "step", step)
         yield written
 
 

@@ -47,6 +47,7 @@ QUARANTINE = pa.schema([("source", pa.string()), ("partition", pa.string()), ("o
 PANES = Target("scores/panes/0", "panes", SCORES, ("team", "window_start", "window_end"), refires=True, withdraws=True)
 TYPED = replace(PANES, schema=ALL_TYPES, keys=(*ALL_TYPES.names[:8], "window_start", "window_end"))
 LATES = Target("scores/late/0", "late", LATE)
+ROWS = Target("scores/rows/0", "rows", pa.schema([("team", pa.string()), ("points", pa.int64())]))
 BAD = Target("scores/quarantine/0", "quarantine", QUARANTINE)
 
 

@@ -19,7 +19,7 @@ from penstock.sinks.function import foreach_batch
 from penstock.sinks.memory import memory
 from penstock.sinks.postgres import postgres
 from penstock.sinks.sqlite import sqlite
-from tests.sinks.outputs import BAD, LATES, PANES, give, pane, panes, stored
+from tests.sinks.outputs import BAD, LATES, PANES, ROWS, give, pane, panes, stored
 
 SINKS = {
     "upsert": [sqlite("a.db", table="t"), duckdb("a.duckdb", table="t"), postgres("postgresql:///a", table="t")],
@@ -30,7 +30,7 @@ SINKS = {
     ],
     "append": [files("out"), files("out", format="json"), memory("m"), console(), foreach_batch(print)],
 }
-OUTPUTS = {"panes": PANES, "late": LATES, "quarantine": BAD}
+OUTPUTS = {"panes": PANES, "rows": ROWS, "late": LATES, "quarantine": BAD}
 CELLS = [(form, kind, mode, refires, withdraws) for form, kind, mode in FITS
          for refires, withdraws in itertools.product((False, True), repeat=2)]  # fmt: skip
 

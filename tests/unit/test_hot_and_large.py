@@ -10,7 +10,7 @@ import penstock as ps
 from penstock.engine.compiled import Compiled
 from penstock.engine.ingest import SourceBatch, ingest
 from penstock.engine.memory import saved
-from penstock.engine.pack import Gathered, written_blob
+from penstock.engine.pack import combined_blob, written_blob
 from penstock.engine.step import start, step
 from penstock.engine.windows import Clock
 from penstock.instant import MIN_TIME
@@ -29,9 +29,7 @@ def blob_of(compiled, keys, start_at=0):
     )  # fmt: skip
     given = SourceBatch("events", "0", np.arange(start_at, start_at + count), rows)
     part = ingest(compiled, given, MIN_TIME, NOON + 60_000_000)
-    gathered = Gathered()
-    gathered.add(compiled, part)
-    return gathered.blob(compiled)
+    return combined_blob(compiled, [part.blob])
 
 
 def test_row_16_a_hot_key_is_added_up_before_the_shuffle():

@@ -29,7 +29,8 @@ SHORT = {
         plan.aggregates wanted cells.held self.result_types
     """,
     "inputs, row steps and expressions of a plan": """
-        compiled.plan.inputs plan.inputs one.before one.after nodes typed.args typed.node.args pairs choices
+        compiled.plan.inputs plan.inputs one.before one.after flow.inputs flow.stages flow.above sources made.late
+        made.outputs.items shown.column_names sides nodes typed.args typed.node.args pairs choices
     """,
     "nodes of a trigger": """
         trigger.walk compiled.plan.trigger.walk self.plan.trigger.walk stateful slots places whens finder.delays
@@ -65,6 +66,8 @@ LISTED = {
     ("rows.py", "Read.quarantine"): "bad rows",
     ("rows.py", "_evaluated"): "bad rows, found by halving",
     ("outputs.py", "quarantined"): "bad rows",
+    ("stages.py", "unusable_table"): "bad rows",
+    ("stages.py", "_unusable"): "bad rows",
     ("stamp.py", "stamp"): "rows without a usable time",
     ("stamp.py", "instants"): "rows without a usable time",
     ("stamp.py", "_given"): "rows whose mark cannot be read",

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import PenstockError
+from penstock.flow import Flow
 from penstock.pipeline import Pipeline
-from penstock.plan import Input, Plan
+from penstock.plan import Input
 from penstock.sources.source import Chunk, LogReader, Offsets, Split
 
 PATIENCE = 10.0  # seconds without anything to read before it is said that there is nothing
@@ -44,13 +45,13 @@ class Tape:
         held = json.loads(file.read_text())
         return cls(**{**held, "clocks": tuple(held["clocks"])})
 
-    def played(self, plan: Plan) -> Plan:
-        """The plan over what was recorded: it ends there, and no silence makes a partition step aside.
+    def played(self, flow: Flow) -> Flow:
+        """The stages over what was recorded: it ends there, and no silence makes a partition step aside.
 
         How long a partition was silent is counted anew after an outage, so that with `idle` a run that was killed might
         rightly close a window later.
         """
-        return replace(plan, inputs=tuple(self._played(one) for one in plan.inputs))
+        return flow.rebuilt(self._played)
 
     def _played(self, one: Input) -> Input:
         name = one.source.name
@@ -103,7 +104,7 @@ class Played:
 def recorded(pipeline: Pipeline, batches: int, batch_rows: int | None, *,
              clock: Callable[[], int] = lambda: time.time_ns() // 1000) -> Tape:  # fmt: skip
     """Let the sources say how far so many batches would go; sooner, where they have no more."""
-    readers = {one.source.name: _reader(one) for one in pipeline.plan.inputs}
+    readers = {one.source.name: _reader(one) for one in pipeline.flow.inputs}
     at = {name: reader.start() for name, reader in readers.items()}
     steps: dict[str, list[list[Offsets]]] = {name: [] for name in readers}
     clocks: list[int] = []

@@ -1,0 +1,140 @@
+"""What rows does a join give: pairs and padded rows of several tables put together, in the order of their times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.arrow import arrow_schema
+from penstock.engine.cells import take_column
+from penstock.engine.operators.kept_rows import Stored, ranks
+from penstock.engine.operators.kept_runs import Run
+from penstock.engine.operators.operator import Outgoing
+from penstock.engine.operators.reaching import window_starts
+from penstock.join import Together
+from penstock.schema import Schema
+from penstock.stage import Side
+
+
+@dataclass(frozen=True)
+class Given:
+    """Rows of a left and of a right table side by side; where one of them is None, the other is padded.
+
+    `right_run` is the run that the right table is of, if it was held.
+    """
+
+    left: Stored | None
+    left_rows: np.ndarray | None
+    right: Stored | None
+    right_rows: np.ndarray | None
+    own_times: np.ndarray | None = None
+    right_run: Run | None = None
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """The event times: said, or the later of the two."""
+        if self.own_times is not None:
+            return self.own_times
+        assert self.left is not None
+        assert self.right is not None
+        return np.maximum(self.left.kept.times[self.left_rows], self.right.kept.times[self.right_rows])
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+class Joined:
+    """How the rows of a join are put together: with which columns of the right side, under which names."""
+
+    def __init__(
+        self, sides: Sequence[Side], schema: Schema, named: Mapping[str, str], together: Together | None = None
+    ) -> None:
+        self.left, self.right = sides
+        self.schema = arrow_schema(schema)
+        self.named = named
+        self.together = together
+
+    def outgoing(self, given: Sequence[Given]) -> Outgoing:
+        """All rows of a batch in order: by time, then by the place of the left row, then by that of the right."""
+        some = [one for one in given if len(one)]
+        if not some:
+            return Outgoing(_none(self.schema), np.empty(0, dtype=np.int64))
+        times = np.concatenate([one.times for one in some])
+        order = _order(times, some)
+        batches = [self._batch(one) for one in some]
+        whole = batches[0] if len(some) == 1 else pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+        return Outgoing(take_column(whole, order), times[order])
+
+    def _batch(self, one: Given) -> pa.RecordBatch:
+        n, columns = len(one), []
+        mine = None if one.left is None else take_column(one.left.kept.batch, _rows(one.left_rows))
+        needed = [*self.right.keys, *self.named] if mine is None else [*self.named]
+        theirs = None
+        if one.right is not None and needed:
+            theirs = take_column(one.right.kept.batch.select(needed), _rows(one.right_rows))
+        keys = dict(zip(self.left.keys, self.right.keys, strict=True))
+        for name in self.left.schema.names:
+            if mine is not None:
+                columns.append(mine.column(name))
+            elif theirs is not None and name in keys:
+                columns.append(theirs.column(keys[name]))
+            else:
+                columns.append(pa.nulls(n, self.schema.field(name).type))
+        for name, new in self.named.items():
+            columns.append(pa.nulls(n, self.schema.field(new).type) if theirs is None else theirs.column(name))
+        if self.together is not None:
+            columns += self._windows(self.together, one)
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _windows(self, reach: Together, one: Given) -> list[pa.Array]:
+        table, rows = (one.right, one.right_rows) if one.left is None else (one.left, one.left_rows)
+        assert table is not None
+        start = window_starts(reach, table.kept.times[rows])
+        kind = self.schema.field("window_start").type
+        return [pa.array(bound).cast(kind) for bound in (start, start + reach.window.size)]
+
+
+def _order(times: np.ndarray, given: Sequence[Given]) -> np.ndarray:
+    """By time; places settle ties, and are looked at only where there are any."""
+    order = np.argsort(times, kind="stable")
+    ordered = times[order]
+    same = ordered[1:] == ordered[:-1]
+    if not same.any():
+        return order
+    tied = np.append(same, False) | np.append(False, same)
+    among = order[tied]
+    codes = _places(given, among)
+    order[tied] = among[np.lexsort((*reversed(codes), times[among]))]
+    return order
+
+
+def _places(given: Sequence[Given], among: np.ndarray) -> list[np.ndarray]:
+    """The places of some rows as numbers: partition and offset of the left row, then of the right; -1 where none is."""
+    tables = [table.kept for one in given for table in (one.left, one.right) if table is not None]
+    names = sorted({name for table in tables for name in table.names})
+    codes = []
+    for left in (True, False):
+        partitions, offsets = [], []
+        for one in given:
+            table, rows = (one.left, one.left_rows) if left else (one.right, one.right_rows)
+            if table is None:
+                partitions.append(np.full(len(one), -1))
+                offsets.append(np.full(len(one), -1))
+            else:
+                partitions.append(ranks(table.kept.names, names)[table.kept.place[rows]])
+                offsets.append(table.kept.offsets[rows])
+        codes += [np.concatenate(partitions)[among], np.concatenate(offsets)[among]]
+    return codes
+
+
+def _rows(rows: np.ndarray | None) -> np.ndarray:
+    assert rows is not None
+    return rows
+
+
+def _none(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)

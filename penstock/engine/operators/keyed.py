@@ -1,0 +1,211 @@
+"""Keyed functions over columns: which keys a batch calls, their state read, called through and written again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.arrow import to_arrow
+from penstock.engine.cells import Cells, concat_arrays, take_arrays
+from penstock.engine.combine import Rows
+from penstock.engine.finding import NOBODY, Finder, Wanted, wanted_keys
+from penstock.engine.keys import canonical, hashes, key_codes
+from penstock.engine.matching import among
+from penstock.engine.memory import Saved
+from penstock.engine.numbers import constant
+from penstock.engine.operators.at_rest import Runs, named_parts, restored_runs, saved_runs
+from penstock.engine.operators.keyed_calls import Calls
+from penstock.engine.operators.keyed_columns import StateColumns, user_keys, user_rows
+from penstock.engine.operators.operator import BadRow, Emitted, Outgoing
+from penstock.engine.runs import Extract, extract, grown, joined
+from penstock.engine.windows import Clock
+from penstock.instant import MAX_TIME, MIN_TIME
+from penstock.keyed import Process, fields_of, has_timers
+from penstock.keyed_call import Context
+from penstock.keyed_state import remembering
+from penstock.stage import Side
+
+_STATE = Finder(by_key=True, delays=(0,))
+_ALARMS = Finder(by_key=True, delays=(0,))
+_WAITING = Finder(by_key=True, delays=(1,))
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The state of each key, when to look at keys by the processing clock, and rows that wait to be in order."""
+
+    state: Runs
+    alarms: Runs
+    waiting: Runs
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The keys that a batch calls: where the state of those that have one lies, and which key each event is of."""
+
+    places: np.ndarray
+    keys: tuple[pa.Array, ...]
+    hashes: np.ndarray
+    of_events: np.ndarray
+    untouched: np.ndarray
+
+
+class Keyed:
+    """A keyed function made ready for columns."""
+
+    def __init__(self, rule: Process, sides: Sequence[Side]) -> None:
+        (self.side,) = sides
+        self.rule, self.outputs = rule, rule.outputs(sides)
+        self.fields = fields_of(rule.function)
+        self.context = Context(self.outputs, has_timers(rule.function))
+        self.cell = remembering(rule.function, self.context)
+        self.columns = StateColumns(self.fields, self.side.key_schema, self.context)
+
+    def start(self) -> Memory:
+        """A memory of nothing."""
+        return Memory((), (), (), Clock(MIN_TIME, MIN_TIME))
+
+    def step(self, memory: Memory, arrivals: Sequence[Rows], clock: Clock) -> Emitted:
+        """Play one batch: the events that are ready, the keys that they and the clocks touch, and their calls."""
+        (rows,) = arrivals
+        events, late, waiting = rows, None, memory.waiting
+        if self.rule.ordered:
+            events, late, waiting = self._in_line(memory, rows, clock)
+        keys = tuple(canonical(events.batch.column(name)) for name in self.side.keys)
+        hashed = hashes(keys, len(events))
+        alarms, awake, asleep = _alarmed(memory, clock)
+        wanted = wanted_keys(_different(np.concatenate([hashed, awake])))
+        taken = extract(_STATE, memory.state, wanted, memory.clock, clock)
+        held = joined([*taken.rows, self.columns.none()])
+        chosen = _chosen(held, keys, hashed, awake, clock)
+        calls = self._calls(held, chosen, clock)
+        # Key by key, so that what lies together in memory is called together; each key's events stay in order.
+        order = np.argsort(chosen.of_events, kind="stable")
+        batch = events.batch.take(pa.array(order))
+        calls.play(events.times[order], chosen.of_events[order], user_rows(batch))
+        calls.bad = sorted((int(order[row]), why) for row, why in calls.bad)
+        state, soonest = self.columns.written(chosen.keys, chosen.hashes, calls.cells, calls.timers)
+        before = np.full(len(state), MAX_TIME)
+        before[: len(chosen.places)] = held.newest[chosen.places]
+        before[before <= clock.now] = MAX_TIME
+        state = replace(state, newest=np.minimum(before, soonest))
+        early = np.flatnonzero((soonest < before) & (state.records > 0))
+        new_alarms = _only_times(soonest[early], state.hash[early])
+        left = joined([held.take(chosen.untouched), state.take(np.flatnonzero(state.records > 0))])
+        return Emitted(
+            Memory(
+                grown(_STATE, taken, left, clock),
+                grown(_ALARMS, alarms, joined([asleep, new_alarms]), Clock(clock.now, 0)), waiting, clock,
+            ),
+            self._given(calls), (late,), self._bad(calls, len(rows)), calls.hold,
+            (events.take(np.array([row for row, _ in calls.bad], dtype=np.int64))
+             if self.rule.ordered and calls.bad else None,),
+        )  # fmt: skip
+
+    def saved(self, memory: Memory, known: Container[str] = ()) -> Saved:
+        """The memory as bytes."""
+        groups = {"state": memory.state, "alarms": memory.alarms, "waiting": memory.waiting}
+        return saved_runs({"clock": [memory.clock.watermark, memory.clock.now]}, groups, known)
+
+    def parts(self, head: bytes) -> tuple[str, ...]:
+        """The names of all parts that a head speaks of."""
+        return named_parts(head)
+
+    def restored(self, head: bytes, fetch: Callable[[str], bytes]) -> Memory:
+        """The memory that was saved."""
+        said, runs = restored_runs(head, fetch)
+        return Memory(**runs, clock=Clock(*said["clock"]))
+
+    def held(self, memory: Memory) -> int:
+        """How many entries, timers and waiting rows are held."""
+        return sum(run.records for run in (*memory.state, *memory.waiting))
+
+    def _calls(self, held: Cells, chosen: _Chosen, clock: Clock) -> Calls:
+        """Cells with the state of the chosen keys, ready to be called."""
+        new, kind = object.__new__, self.cell
+        cells = [new(kind) for _ in range(len(chosen.hashes))]
+        calls = Calls(self.rule, self.fields, self.context, clock, cells, user_keys(chosen.keys))
+        upto = MAX_TIME if self.rule.ordered else clock.watermark  # without order nothing more runs out in the batch
+        self.columns.read(held.take(chosen.places), cells[: len(chosen.places)], calls.timers, upto)
+        return calls
+
+    def _in_line(self, memory: Memory, rows: Rows, clock: Clock) -> tuple[Rows, Rows | None, Runs]:
+        """The events that W has passed, in order, those that came too late, and what waits from now on."""
+        behind = rows.times < clock.watermark
+        late = rows.take(behind) if behind.any() else None
+        new = self._kept(rows if late is None else rows.take(~behind))
+        found = extract(_WAITING, memory.waiting, Wanted(NOBODY), memory.clock, clock)
+        held = joined([*found.rows, self._kept(rows.take(np.empty(0, dtype=np.int64)))])
+        ready = held.end < clock.watermark
+        waiting = grown(_WAITING, found, joined([held.take(~ready), new]), clock)
+        events = self._rows(held.take(ready))
+        partitions = events.partitions.dictionary_encode()
+        rank = np.argsort(np.argsort(np.array(partitions.dictionary.to_pylist(), dtype=object)))
+        place = rank[partitions.indices.to_numpy()] if len(rank) else np.empty(0, dtype=np.int64)
+        return events.take(np.lexsort((events.offsets, place, events.times))), late, waiting
+
+    def _kept(self, rows: Rows) -> Cells:
+        """Rows as they wait."""
+        held = ((*rows.batch.columns, rows.partitions, rows.offsets),)
+        return replace(_only_times(rows.times, np.broadcast_to(np.uint64(0), len(rows))), held=held)
+
+    def _rows(self, kept: Cells) -> Rows:
+        *columns, partitions, offsets = kept.held[0]
+        names = self.side.schema.names
+        return Rows(pa.RecordBatch.from_arrays(columns, names=list(names)), kept.end, partitions, offsets)
+
+    def _given(self, calls: Calls) -> dict[str, Outgoing]:
+        """What was emitted, output by output."""
+        made = {}
+        for name, (rows, times) in calls.given.items():
+            made[name] = Outgoing(to_arrow(rows, self.outputs[name]), np.array(times, dtype=np.int64))
+        return made
+
+    def _bad(self, calls: Calls, arrived: int) -> tuple[BadRow, ...]:
+        """The events on which the function threw; those that had waited are counted on after the arrivals."""
+        numbers = range(arrived, arrived + len(calls.bad)) if self.rule.ordered else [row for row, _ in calls.bad]
+        return tuple(BadRow(0, row, "process", why) for row, (_, why) in zip(numbers, calls.bad, strict=True))
+
+
+def _only_times(times: np.ndarray, hashed: np.ndarray) -> Cells:
+    """Rows of which no more is known than a time and a hash."""
+    zero = constant(0, len(times))
+    return Cells((), hashed, times, times, constant(1, len(times)), zero, zero, ())
+
+
+def _different(hashed: np.ndarray) -> np.ndarray:
+    """Each hash once."""
+    ordered = np.sort(hashed)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+
+
+def _alarmed(memory: Memory, clock: Clock) -> tuple[Extract[Cells], np.ndarray, Cells]:
+    """The alarms that the processing clock has reached: the hashes of their keys, and those that are to come."""
+    none = _only_times(np.empty(0, dtype=np.int64), NOBODY)
+    alarms = extract(_ALARMS, memory.alarms, Wanted(NOBODY), Clock(memory.clock.now, 0), Clock(clock.now, 0))
+    found = joined([*alarms.rows, none])
+    due = found.end <= clock.now
+    return alarms, found.hash[due], found.take(~due)
+
+
+def _chosen(held: Cells, keys: tuple[pa.Array, ...], hashed: np.ndarray, awake: np.ndarray, clock: Clock) -> _Chosen:
+    """Which keys are called: those of events, those with something due, those an alarm has woken."""
+    m, n = len(held), len(hashed)
+    both = concat_arrays([held.keys, keys])
+    all_hashes = np.concatenate([held.hash, hashed])
+    codes = key_codes(both, all_hashes)
+    first = np.full(int(codes.max(initial=-1)) + 1, m + n)
+    first[codes[::-1]] = np.arange(m + n)[::-1]
+    touched = np.zeros(len(first), dtype=bool)
+    touched[codes[m:]] = True
+    due = (held.end <= clock.watermark) & (held.end < MAX_TIME)
+    touched[codes[:m][due | among(held.hash, awake)]] = True
+    rows = np.sort(first[touched])
+    slot = np.empty(len(first), dtype=np.int64)
+    slot[codes[rows]] = np.arange(len(rows))
+    untouched = np.flatnonzero(~touched[codes[:m]])
+    return _Chosen(rows[rows < m], take_arrays(both, rows), all_hashes[rows], slot[codes[m:]], untouched)

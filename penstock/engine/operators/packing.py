@@ -1,0 +1,92 @@
+"""Rows on their way to the shards of a stage: dealt by the hash of their keys, as bytes and back; and late ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.arrow import arrow_schema
+from penstock.engine.combine import Rows, concat_rows
+from penstock.engine.keys import canonical, hashes, whole
+from penstock.engine.late import behind
+from penstock.engine.pack import dealt
+from penstock.engine.wire import packed, unpacked
+from penstock.schema import Schema
+from penstock.stage import RowStage
+
+Origin = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RowBlob:
+    """Rows of one partition for one entry of a stage."""
+
+    entry: int
+    origin: Origin
+    rows: Rows
+
+
+def dealt_rows(keys: Sequence[str], blob: RowBlob, shards: int) -> Iterator[tuple[int, RowBlob]]:
+    """The part of a blob that belongs to each shard; rows without a key are dealt by their partition."""
+    if keys:
+        columns = tuple(canonical(blob.rows.batch.column(name)) for name in keys)
+        hashed = hashes(columns, len(blob.rows))
+    else:
+        hashed = hashes((blob.rows.partitions,), len(blob.rows))
+    for shard, places in dealt(hashed, shards).items():
+        yield shard, RowBlob(blob.entry, blob.origin, blob.rows.take(places))
+
+
+def written_rows(blob: RowBlob) -> bytes:
+    """A blob as bytes."""
+    rows = blob.rows
+    places = pa.RecordBatch.from_arrays(
+        [pa.array(rows.times), rows.partitions, pa.array(rows.offsets)], names=["times", "place", "offset"]
+    )
+    return packed({"entry": blob.entry, "origin": list(blob.origin)}, {"rows": rows.batch, "places": places})
+
+
+def read_rows(data: bytes) -> RowBlob:
+    """The blob that was written."""
+    head, tables = unpacked(data)
+    places = tables["places"]
+    source, partition, offset = head["origin"]
+    rows = Rows(
+        tables["rows"].combine_chunks().to_batches()[0], whole(places.column("times")).to_numpy(),
+        whole(places.column("place")), whole(places.column("offset")).to_numpy(),
+    )  # fmt: skip
+    return RowBlob(head["entry"], (source, partition, offset), rows)
+
+
+def put_together(stage: RowStage, blobs: Sequence[RowBlob]) -> tuple[Rows, ...]:
+    """For each entry its rows, in order of partition and offset."""
+    sides = []
+    for number, entry in enumerate(stage.entries):
+        mine = [blob for blob in blobs if blob.entry == number]
+        mine.sort(key=lambda blob: (f"{blob.origin[0]}/{blob.origin[1]}", blob.origin[2]))
+        sides.append(concat_rows([blob.rows for blob in mine]) if mine else _nothing(entry.schema))
+    return tuple(sides)
+
+
+def late_rows_table(parts: Sequence[Rows], watermark: int) -> pa.Table:
+    """Late rows as a table, with W, how late each is and where it came from; there are no windows to miss."""
+    tables = []
+    for rows in parts:
+        schema = pa.schema([
+            *rows.batch.schema, ("@event_time", pa.int64()), ("@watermark", pa.int64()), ("@late_by", pa.int64()),
+            ("@partition", pa.string()), ("@offset", pa.int64()),
+        ])  # fmt: skip
+        columns = [*rows.batch.columns, pa.array(rows.times), pa.array(np.full(len(rows), watermark)),
+                   pa.array(behind(watermark, rows.times)), rows.partitions, pa.array(rows.offsets)]  # fmt: skip
+        tables.append(pa.Table.from_arrays(columns, schema=schema))
+    return pa.concat_tables(tables)
+
+
+def _nothing(schema: Schema) -> Rows:
+    batch = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in arrow_schema(schema)],
+                                       schema=arrow_schema(schema))  # fmt: skip
+    none = np.empty(0, dtype=np.int64)
+    return Rows(batch, none, pa.array([], pa.string()), none)

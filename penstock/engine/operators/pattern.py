@@ -1,0 +1,174 @@
+"""Patterns in columns: events wait until W has passed them, and only those that can matter are looked at one by one.
+
+Conditions that look at the event alone are asked once, of all arrivals together; their answers are bits that stay with
+the event. Keys that have no partial match and no event that could begin one are never looked at.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.combine import Rows
+from penstock.engine.keys import canonical, hashes, key_codes
+from penstock.engine.memory import Saved
+from penstock.engine.operators.operator import BadRow, Emitted
+from penstock.engine.operators.pattern_asking import answered, asking
+from penstock.engine.operators.pattern_automaton import Automaton
+from penstock.engine.operators.pattern_events import Due, due, piled
+from penstock.engine.operators.pattern_keys import Events, Key, Of, Play
+from penstock.engine.operators.pattern_memory import Keyed, Memory, Rest, listed, parts, shelf_of, shelves_of
+from penstock.engine.operators.pattern_rows import Giving
+from penstock.engine.windows import Clock
+from penstock.instant import MAX_TIME, plus
+from penstock.match import Match
+from penstock.stage import Side
+
+# Matches wait only for partial matches that began before them, so a key without those is not remembered.
+NOTHING = Of(0)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the collector of cycles: partial matches are many small tuples without any, and it walks them all."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+class Matching:
+    """A pattern looked for in a stream."""
+
+    def __init__(self, rule: Match, side: Side) -> None:
+        self.rule, self.side = rule, side
+        self.automaton = Automaton(rule, side)
+        self.rest = Rest(self.automaton)
+        self.asking = asking(self.automaton.tests, side.schema)
+        self.giving = Giving(self.automaton)
+
+    def start(self) -> Memory:
+        return Memory()
+
+    def saved(self, memory: Memory, known: Container[str] = ()) -> Saved:
+        with uncollected():
+            return self.rest.saved(memory, known)
+
+    def parts(self, head: bytes) -> tuple[str, ...]:
+        return parts(head)
+
+    def restored(self, head: bytes, fetch: Callable[[str], bytes]) -> Memory:
+        return self.rest.restored(head, fetch)
+
+    def held(self, memory: Memory) -> int:
+        return memory.held
+
+    def step(self, memory: Memory, arrivals: Sequence[Rows], clock: Clock) -> Emitted:
+        """Arrivals join the events that wait; those that W has passed are played, key by key, in order of time."""
+        (rows,) = arrivals
+        horizon = plus(clock.watermark, -self.rule.lateness)
+        too_late = rows.times < horizon
+        bits, bad = answered(self.asking, rows, np.flatnonzero(~too_late))
+        piles = piled(self.rest, memory.piles, rows, np.flatnonzero(bits >= 0), bits)
+        piles, ready = due(self.rest, piles, horizon)
+        with uncollected():
+            play, chosen, shelves, digits = self._played(memory, ready, horizon)
+        after = Memory(piles, shelves, digits, memory.seen + len(ready))
+        late = rows.take(too_late) if too_late.any() else None
+        waited = ready.rows.take(chosen[[row for row, _ in play.bad]]) if play.bad else None
+        bad += tuple(BadRow(0, row, "match", why) for row, (_, why) in enumerate(play.bad, len(rows)))
+        hold = min(after.hold, horizon if self.rule.lateness else MAX_TIME)
+        return Emitted(after, self.giving.outputs(play), (late,), bad, hold, (waited,))
+
+    def _played(self, memory: Memory, ready: Due, horizon: int) -> tuple[Play, np.ndarray, dict[int, Any], int]:
+        """The batch's events through the keys that they concern, and the shelves after it."""
+        changed: dict[int, Keyed] = {}
+        keys = tuple(canonical(ready.rows.batch.column(name)) for name in self.side.keys)
+        hashed = hashes(keys, len(ready))
+        chosen, bounds = self._chosen(memory, ready, hashed, keys)
+        play = Play(self.automaton, self._in_hand(memory, ready, chosen))
+        firsts = chosen[bounds[:-1]]
+        columns = [listed(column.take(pa.array(firsts))) for column in keys]
+        of_keys: list[Key] = list(zip(*columns, strict=True)) if columns else [()] * len(firsts)
+        edges, numbers = bounds.tolist(), hashed[firsts].tolist()
+        for n, key in enumerate(of_keys):
+            keyed = self._keyed(memory, changed, numbers[n])
+            before = keyed.get(key, NOTHING)
+            partial, waiting = play.seen(key, before.partial, before.waiting, edges[n], edges[n + 1])
+            if partial:
+                partial, waiting = play.expired(key, partial, waiting, horizon)
+            if partial:
+                keyed[key] = Of(numbers[n], partial, waiting)
+            elif before is not NOTHING:
+                del keyed[key]
+        self._expire(memory, changed, play, horizon)
+        return play, chosen, *self.rest.shelved(memory, changed)
+
+    def _keyed(self, memory: Memory, changed: dict[int, Keyed], hashed: int) -> Keyed:
+        """The shelf of a key, to be changed: a copy, made once in a batch."""
+        number = shelf_of(hashed, memory.digits)
+        if number not in changed:
+            changed[number] = dict(memory.shelves[number].piece.get()) if number in memory.shelves else {}
+        return changed[number]
+
+    def _expire(self, memory: Memory, changed: dict[int, Keyed], play: Play, horizon: int) -> None:
+        """Keys that no event came for, and whose time is over."""
+        length = self.rule.pattern.length
+        edge = MAX_TIME if horizon == MAX_TIME else None if length is None else horizon - length
+        if edge is None:
+            return
+        for number, shelf in memory.shelves.items():
+            if shelf.due > edge:
+                continue
+            keyed = changed[number] if number in changed else shelf.piece.get()
+            over = [item for item in keyed.items() if item[1].partial and item[1].partial[0].first <= edge]
+            for key, of in sorted(over, key=lambda item: (item[1].hash, item[1].partial[0].start)):
+                mine = self._keyed(memory, changed, of.hash)
+                partial, waiting = play.expired(key, of.partial, of.waiting, horizon)
+                del mine[key]
+                if partial:
+                    mine[key] = Of(of.hash, partial, waiting)
+
+    def _chosen(
+        self, memory: Memory, ready: Due, hashed: np.ndarray, keys: tuple[pa.Array, ...]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The events to look at, key by key in order of time, and where each key's begin and the last one's end."""
+        begin = self.automaton.start_bits
+        can = np.ones(len(ready), dtype=bool) if begin is None else (ready.bits & begin) != 0
+        live = self._live(memory, hashed)
+        near = np.flatnonzero(can | live)
+        if not len(near):
+            return near, np.zeros(1, dtype=np.int64)
+        codes = key_codes(keys, hashed)
+        wanted = np.zeros(int(codes.max()) + 1, dtype=bool)
+        wanted[codes[near]] = True
+        rows = np.flatnonzero(wanted[codes])
+        rows = rows[np.argsort(codes[rows], kind="stable")]
+        first = np.flatnonzero(np.diff(codes[rows], prepend=-1))
+        return rows, np.append(first, len(rows))
+
+    def _live(self, memory: Memory, hashed: np.ndarray) -> np.ndarray:
+        """Which events may be of a key that is remembered."""
+        if not memory.shelves or not len(hashed):
+            return np.zeros(len(hashed), dtype=bool)
+        asked = np.unique(shelves_of(hashed, memory.digits)).tolist()
+        known = [of.hash for number in asked if number in memory.shelves
+                 for of in memory.shelves[number].piece.get().values()]  # fmt: skip
+        return np.isin(hashed, np.array(known, dtype=np.uint64))
+
+    def _in_hand(self, memory: Memory, ready: Due, chosen: np.ndarray) -> Events:
+        """The chosen events as lists: all that the loop over them needs, and no column more."""
+        at = pa.array(chosen)
+        columns = [listed(ready.rows.batch.column(name).take(at)) for name in self.automaton.columns]
+        if self.automaton.users:
+            columns.append(ready.rows.batch.take(at).to_pylist())
+        times, bits = ready.rows.times[chosen].tolist(), ready.bits[chosen].tolist()
+        return Events(times, (chosen + memory.seen).tolist(), bits, columns)

@@ -1,0 +1,261 @@
+"""What a pattern remembers, at rest and back: events in order of time, and partial matches by the hash of their key.
+
+Both lie in pieces that are written once and named by their hash. A batch adds a pile of events and drops piles that W
+has passed; of the partial matches it writes those shelves anew that it changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.arrow import arrow_schema, arrow_type
+from penstock.engine.cache import CACHE
+from penstock.engine.encoding import checked, framed, name_of, unframed
+from penstock.engine.memory import Saved
+from penstock.engine.operators.pattern_automaton import Automaton
+from penstock.engine.operators.pattern_keys import Key, Of, Partial, Whole
+from penstock.instant import MAX_TIME
+
+Fetch = Callable[[str], bytes]
+Keyed = dict[Key, Of]
+EVENT_COLUMNS = (("@time", pa.int64()), ("@partition", pa.string()), ("@offset", pa.int64()), ("@bits", pa.int64()))
+_ONE = (
+    ("state", pa.int64()), ("open", pa.int64()), ("near", pa.bool_()), ("start", pa.int64()), ("tail", pa.int64()),
+    ("first", pa.int64()), ("last", pa.int64()), ("given", pa.bool_()), ("time", pa.int64()),
+)  # fmt: skip
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+NAN = float("nan")  # the one that keys hold: it is found again because it is the same object
+_TUPLE = 800  # about so many bytes are a partial match in hand
+_LARGE, _SMALL = 4_096, 256  # a shelf has about so many rows at most, and at least
+
+
+class Piece:
+    """A value that lies at rest as a batch of rows: in hand, or fetched by its name when it is needed."""
+
+    __slots__ = ("_decode", "_encode", "_fetch", "_held", "name")
+
+    def __init__(self, encode: Callable[[Any], pa.RecordBatch], decode: Callable[[pa.RecordBatch], Any],
+                 held: Any = None, name: str | None = None, fetch: Fetch | None = None) -> None:  # fmt: skip
+        self.name = name
+        self._encode, self._decode, self._held, self._fetch = encode, decode, held, fetch
+
+    def get(self) -> Any:
+        """The value; through the cache, and not held on to, where it is at rest."""
+        if self._held is not None:
+            return self._held
+        assert self.name is not None
+        return CACHE.get(self.name, self._read)
+
+    def written(self) -> tuple[str, bytes]:
+        """The name and the bytes; from then on others of this process find it in the cache."""
+        if self._fetch is not None and self.name is not None:
+            return self.name, checked(self.name, self._fetch(self.name))
+        batch = self._encode(self.get())
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema, options=_OPTIONS) as writer:
+            writer.write_batch(batch)
+        data = framed({"rows": batch.num_rows}, [sink.getvalue().to_pybytes()])
+        if self.name is None:
+            self.name = name_of(data)
+            CACHE.put(self.name, self._held, _weight(self._held, batch))
+        return self.name, data
+
+    def _read(self) -> tuple[Any, int]:
+        assert self.name is not None
+        assert self._fetch is not None
+        data = checked(self.name, self._fetch(self.name))
+        _, at = unframed(data)
+        table = pa.ipc.open_stream(pa.py_buffer(data).slice(at)).read_all().combine_chunks()
+        batches = table.to_batches()
+        batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+        value = self._decode(batch)
+        return value, _weight(value, batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Pile:
+    """Events in order of time, those before `done` passed already; the time of the first that is left, and the last."""
+
+    piece: Piece
+    done: int
+    rows: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Partial matches of the keys of one range of hashes: how many, the earliest first event, the earliest match."""
+
+    piece: Piece
+    rows: int
+    due: int
+    hold: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """All that a pattern remembers: `digits` is how many bits of a hash choose the shelf, `seen` numbers events."""
+
+    piles: tuple[Pile, ...] = ()
+    shelves: Mapping[int, Shelf] = field(default_factory=dict)
+    digits: int = 0
+    seen: int = 0
+
+    @property
+    def hold(self) -> int:
+        """The least event time of a match that waits."""
+        return min((shelf.hold for shelf in self.shelves.values()), default=MAX_TIME)
+
+    @property
+    def held(self) -> int:
+        """How many events and partial matches are remembered."""
+        return sum(pile.rows - pile.done for pile in self.piles) + sum(s.rows for s in self.shelves.values())
+
+
+class Rest:
+    """How the memory of one pattern is written and read."""
+
+    def __init__(self, automaton: Automaton) -> None:
+        side = automaton.side
+        self.automaton = automaton
+        self.events = pa.schema([*arrow_schema(side.schema), *EVENT_COLUMNS])
+        keys = [(f"key.{n}", arrow_type(column.type)) for n, column in enumerate(side.key_schema.columns)]
+        kept = [(f"held.{n}", kind) for n, kind in enumerate(automaton.register_types)]
+        self.partial = pa.schema([*keys, ("hash", pa.uint64()), *_ONE, *kept])
+        self.keys = len(keys)
+
+    def pile(self, batch: pa.RecordBatch) -> Pile:
+        """A pile of these events, which are in order."""
+        times = batch.column("@time").to_numpy()
+        return Pile(Piece(_same, _same, batch), 0, len(times), int(times[0]), int(times[-1]))
+
+    def shelf(self, keyed: Keyed) -> Shelf:
+        """A shelf of these keys."""
+        rows = sum(of.size for of in keyed.values())
+        due = min((of.partial[0].first for of in keyed.values() if of.partial), default=MAX_TIME)
+        hold = min((match.time for of in keyed.values() for match in of.waiting), default=MAX_TIME)
+        return Shelf(Piece(self._batch, self._keyed, keyed), rows, due, hold)
+
+    def shelved(self, memory: Memory, changed: Mapping[int, Keyed]) -> tuple[dict[int, Shelf], int]:
+        """The shelves with those that a batch changed, spread over more or fewer as there are more or fewer rows."""
+        shelves = dict(memory.shelves)
+        for number, keyed in changed.items():
+            shelves.pop(number, None)
+            if keyed:
+                shelves[number] = self.shelf(keyed)
+        rows, digits = sum(shelf.rows for shelf in shelves.values()), memory.digits
+        while rows > _LARGE << digits and digits < 8:
+            digits += 2
+        while digits and rows < _SMALL << digits:
+            digits -= 2
+        if digits != memory.digits:
+            spread: dict[int, Keyed] = {}
+            for number in sorted(shelves):
+                for key, of in shelves[number].piece.get().items():
+                    spread.setdefault(shelf_of(of.hash, digits), {})[key] = of
+            shelves = {number: self.shelf(keyed) for number, keyed in spread.items()}
+        return {number: shelves[number] for number in sorted(shelves)}, digits
+
+    def saved(self, memory: Memory, known: Container[str]) -> Saved:
+        parts: dict[str, bytes] = {}
+        for piece in (*(pile.piece for pile in memory.piles), *(shelf.piece for shelf in memory.shelves.values())):
+            if piece.name is None or piece.name not in known:
+                name, data = piece.written()
+                if name not in known:
+                    parts[name] = data
+        head = framed({
+            "piles": [[pile.piece.name, pile.done, pile.rows, pile.low, pile.high] for pile in memory.piles],
+            "shelves": [[s.piece.name, number, s.rows, s.due, s.hold] for number, s in memory.shelves.items()],
+            "digits": memory.digits, "seen": memory.seen,
+        })  # fmt: skip
+        return Saved(head, parts)
+
+    def restored(self, head: bytes, fetch: Fetch) -> Memory:
+        said, _ = unframed(head)
+        piles = [Pile(Piece(_same, _same, name=name, fetch=fetch), *numbers) for name, *numbers in said["piles"]]
+        shelves = {
+            number: Shelf(Piece(self._batch, self._keyed, name=name, fetch=fetch), *numbers)
+            for name, number, *numbers in said["shelves"]
+        }
+        return Memory(tuple(piles), shelves, said["digits"], said["seen"])
+
+    def _batch(self, keyed: Keyed) -> pa.RecordBatch:
+        """Partial matches and waiting matches as rows, key by key in order of their first events."""
+        ordered = sorted(keyed.items(), key=lambda item: (item[1].hash, item[1].partial[0].start))
+        rows: list[tuple[Any, ...]] = []
+        for key, (hashed, partial, waiting) in ordered:
+            for one in partial:
+                rows.append((*key, hashed, *one[:-1], 0, *one.held))
+            for whole in waiting:
+                rows.append((*key, hashed, *_waits(whole), *whole.held))
+        columns = zip(*rows, strict=True) if rows else ((),) * len(self.partial)
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, self.partial.types, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.partial)
+
+    def _keyed(self, batch: pa.RecordBatch) -> Keyed:
+        columns = [listed(column) for column in batch.columns]
+        at = self.keys
+        found: dict[Key, tuple[int, list[Partial], list[Whole]]] = {}
+        for n, register in enumerate(self.automaton.registers, at + 10):
+            if register.kind == "sum" and pa.types.is_decimal(batch.schema.types[n]):
+                columns[n] = [None if value is None else int(value) for value in columns[n]]
+        for row in zip(*columns, strict=True):
+            key, (number, state, is_open, near, start, tail, first, last, given, time) = row[:at], row[at : at + 10]
+            held = row[at + 10 :]
+            _, partial, waiting = found.setdefault(key, (number, [], []))
+            if state < 0:
+                waiting.append(Whole(start, tail, first, last, time, held))
+            else:
+                partial.append(Partial(state, is_open, near, start, tail, first, last, given, held))
+        return {key: Of(*parts) for key, parts in found.items()}
+
+
+def parts(head: bytes) -> tuple[str, ...]:
+    """The names of all pieces of a memory."""
+    said, _ = unframed(head)
+    return tuple(one[0] for one in (*said["piles"], *said["shelves"]))
+
+
+def shelf_of(hashed: int, digits: int) -> int:
+    """The shelf of a key; the last bits of the hash have chosen the shard already."""
+    return hashed >> 48 & (1 << digits) - 1
+
+
+def shelves_of(hashed: np.ndarray, digits: int) -> np.ndarray:
+    """The shelves of many keys."""
+    return hashed >> np.uint64(48) & np.uint64((1 << digits) - 1)
+
+
+def listed(column: pa.Array) -> list[Any]:
+    """A column as plain values: times as microseconds, and one NaN."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        column = column.view(pa.int64())
+    if pa.types.is_list(kind):
+        return [tuple(events) for events in column.to_pylist()]
+    numbers = pa.types.is_integer(column.type) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    if column.null_count == 0 and numbers:
+        values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+    else:
+        values = column.to_pylist()
+    return [NAN if value != value else value for value in values] if pa.types.is_floating(kind) else values
+
+
+def _waits(whole: Whole) -> tuple[Any, ...]:
+    """The numbers of a match that waits, in the columns of a partial match; it has no state."""
+    return (-1, 0, False, whole.start, whole.onward, whole.first, whole.last, True, whole.time)
+
+
+def _weight(value: Any, batch: pa.RecordBatch) -> int:
+    """About how much memory it takes: rows as columns, or as a tuple each."""
+    return batch.nbytes if value is batch else _TUPLE * batch.num_rows
+
+
+def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch

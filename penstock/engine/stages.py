@@ -1,0 +1,270 @@
+"""A stage in columns, whatever its kind: what reaches it, what a shard does with it, and what it remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.batch import Counts
+from penstock.engine.combine import Rows
+from penstock.engine.compiled import Compiled
+from penstock.engine.ingest import Blob, counted, ingest_rows
+from penstock.engine.late import late_table
+from penstock.engine.memory import Saved, part_names, restored, saved
+from penstock.engine.operators.makers import operator_of
+from penstock.engine.operators.operator import Emitted, Outgoing
+from penstock.engine.operators.packing import (
+    RowBlob,
+    dealt_rows,
+    late_rows_table,
+    put_together,
+    read_rows,
+    written_rows,
+)
+from penstock.engine.outputs import quarantine_table, raw_text, shown_panes
+from penstock.engine.pack import by_shard, combined_blob, read_blob, written_blob
+from penstock.engine.rows import Bad, Read, SourceBatch, prepared_rows
+from penstock.engine.step import held_cells, open_records, open_windows, start, step
+from penstock.engine.windows import Clock
+from penstock.flow import AnyStage
+from penstock.instant import MAX_TIME
+from penstock.plan import PANES, Input, Plan
+from penstock.stage import RowStage
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """What a batch of rows becomes on its way to a stage: a blob, late rows, and what could not be used."""
+
+    blob: Any
+    late: Any
+    bad: list[Bad]
+    counts: Counts
+
+
+class Unusable(NamedTuple):
+    """A row that a stage could not use: where it came from, at which step and why, and the row itself."""
+
+    source: str
+    partition: str
+    offset: int
+    step: str
+    reason: str
+    entry: int
+    row: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class StageStepped:
+    """What a batch does to a shard of a stage; late rows by entry, and `hold` as operators have it."""
+
+    memory: Any
+    panes: pa.Table | None
+    outputs: Mapping[str, Outgoing]
+    late: Mapping[int, pa.Table]
+    bad: Sequence[Unusable]
+    counts: Counts
+    hold: int = MAX_TIME
+
+
+class StageEngine(Protocol):
+    """What every kind of stage can do; blobs are its own."""
+
+    def arrived(self, entry: int, one: Input, given: SourceBatch, stamped: Read, watermark: int) -> Arrived:
+        """Rows that have their event time, as far as they can be judged and combined without knowing the shard."""
+
+    def late(self, entry: int, parts: Sequence[Any], watermark: int) -> pa.Table:
+        """Late rows of arrivals as a table."""
+
+    def together(self, blobs: Sequence[Any]) -> list[Any]:
+        """What one task has, as few blobs as can be."""
+
+    def dealt(self, blob: Any, shards: int) -> Iterator[tuple[int, Any]]:
+        """The part of a blob that belongs to each shard."""
+
+    def written(self, blob: Any) -> bytes:
+        """A blob as bytes."""
+
+    def read(self, data: bytes) -> Any:
+        """The blob that was written."""
+
+    def start(self) -> Any:
+        """A shard that remembers nothing."""
+
+    def step(self, memory: Any, blobs: Sequence[Any], clock: Clock) -> StageStepped:
+        """Play one batch."""
+
+    def saved(self, memory: Any, known: Container[str] = ()) -> Saved:
+        """The memory as bytes."""
+
+    def parts(self, head: bytes) -> tuple[str, ...]:
+        """The names of all parts of a memory."""
+
+    def restored(self, head: bytes, fetch: Callable[[str], bytes]) -> Any:
+        """The memory that was saved."""
+
+    def held(self, memory: Any) -> int:
+        """How much is held, for a look at every batch."""
+
+    def counted(self, memory: Any) -> dict[str, int]:
+        """How much is held, exactly: open records and open windows, rows, entries and timers."""
+
+
+@dataclass(frozen=True)
+class WindowEngine:
+    """Windows."""
+
+    plan: Plan
+    compiled: Compiled = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "compiled", Compiled(self.plan))
+
+    def arrived(self, entry: int, one: Input, given: SourceBatch, stamped: Read, watermark: int) -> Arrived:
+        part = ingest_rows(self.compiled, one, given, stamped, watermark)
+        return Arrived(part.blob, part.late, part.bad, part.counts)
+
+    def late(self, entry: int, parts: Sequence[Any], watermark: int) -> pa.Table:
+        return late_table(self.compiled, parts, watermark)
+
+    def together(self, blobs: Sequence[Blob]) -> list[Blob]:
+        whole = combined_blob(self.compiled, blobs)
+        return [] if whole is None else [whole]
+
+    def dealt(self, blob: Blob, shards: int) -> Iterator[tuple[int, Blob]]:
+        return by_shard(self.compiled, blob, shards)
+
+    def written(self, blob: Blob) -> bytes:
+        return written_blob(blob)
+
+    def read(self, data: bytes) -> Blob:
+        return read_blob(self.compiled, data)
+
+    def start(self) -> Any:
+        return start(self.compiled)
+
+    def step(self, memory: Any, blobs: Sequence[Blob], clock: Clock) -> StageStepped:
+        stepped = step(self.compiled, memory, blobs, clock)
+        outputs = {PANES: _pane_rows(stepped.panes)} if stepped.panes.num_rows else {}
+        late = {0: stepped.late} if stepped.late.num_rows else {}
+        return StageStepped(stepped.memory, stepped.panes, outputs, late, (), stepped.counts)
+
+    def saved(self, memory: Any, known: Container[str] = ()) -> Saved:
+        return saved(self.compiled, memory, known)
+
+    def parts(self, head: bytes) -> tuple[str, ...]:
+        return part_names(head)
+
+    def restored(self, head: bytes, fetch: Callable[[str], bytes]) -> Any:
+        return restored(self.compiled, head, fetch)
+
+    def held(self, memory: Any) -> int:
+        return held_cells(memory)
+
+    def counted(self, memory: Any) -> dict[str, int]:
+        return {"open_records": open_records(self.compiled, memory),
+                "open_windows": open_windows(self.compiled, memory)}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RowEngine:
+    """Any other stage: rows travel as they are, and an operator takes them."""
+
+    stage: RowStage
+    operator: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "operator", operator_of(self.stage))
+
+    def arrived(self, entry: int, one: Input, given: SourceBatch, stamped: Read, watermark: int) -> Arrived:
+        read = prepared_rows(self.stage, one, stamped)
+        rows = Rows(read.batch, read.times, f"{given.source}/{given.partition}", given.offsets, read.at)
+        return Arrived(RowBlob(entry, given.origin, rows), None, read.bad, counted(read))
+
+    def late(self, entry: int, parts: Sequence[Any], watermark: int) -> pa.Table:
+        return late_rows_table(parts, watermark)
+
+    def together(self, blobs: Sequence[RowBlob]) -> list[RowBlob]:
+        return [blob for blob in blobs if len(blob.rows)]
+
+    def dealt(self, blob: RowBlob, shards: int) -> Iterator[tuple[int, RowBlob]]:
+        return dealt_rows(self.stage.entries[blob.entry].keys, blob, shards)
+
+    def written(self, blob: RowBlob) -> bytes:
+        return written_rows(blob)
+
+    def read(self, data: bytes) -> RowBlob:
+        return read_rows(data)
+
+    def start(self) -> Any:
+        return self.operator.start()
+
+    @np.errstate(all="ignore")
+    def step(self, memory: Any, blobs: Sequence[RowBlob], clock: Clock) -> StageStepped:
+        sides = put_together(self.stage, blobs)
+        made = self.operator.step(memory, sides, clock)
+        late = {i: late_rows_table([one], clock.watermark) for i, one in enumerate(made.late)
+                if one is not None and len(one)}  # fmt: skip
+        rejected = sum(len(one) for one in made.late if one is not None)
+        kept = sum(len(side) for side in sides) - rejected - len(made.bad)
+        counts = Counts(late=rejected, kept=kept, quarantined=len(made.bad))
+        outputs = {name: one for name, one in made.outputs.items() if len(one.times)}
+        return StageStepped(made.memory, None, outputs, late, _unusable(sides, made), counts, made.hold)
+
+    def saved(self, memory: Any, known: Container[str] = ()) -> Saved:
+        made: Saved = self.operator.saved(memory, known)
+        return made
+
+    def parts(self, head: bytes) -> tuple[str, ...]:
+        names: tuple[str, ...] = self.operator.parts(head)
+        return names
+
+    def restored(self, head: bytes, fetch: Callable[[str], bytes]) -> Any:
+        return self.operator.restored(head, fetch)
+
+    def held(self, memory: Any) -> int:
+        return int(self.operator.held(memory))
+
+    def counted(self, memory: Any) -> dict[str, int]:
+        return {"open_records": 0, "open_windows": self.held(memory)}
+
+
+def engine_of(stage: AnyStage) -> StageEngine:
+    """A stage made ready for columns."""
+    return WindowEngine(stage) if isinstance(stage, Plan) else RowEngine(stage)
+
+
+def _pane_rows(panes: pa.Table) -> Outgoing:
+    """Panes as the rows that the next stage sees."""
+    times = panes.column("@event_time").to_numpy()
+    ops = panes.column("op").to_numpy().astype(np.int8)
+    shown = shown_panes(panes)
+    shown = shown.select([name for name in shown.column_names if name != "op"]).combine_chunks()
+    return Outgoing(shown.to_batches()[0], times, ops if (ops < 0).any() else None)
+
+
+def unusable_table(bad: Sequence[Unusable]) -> pa.Table:
+    """Rows that a stage could not use, as the quarantine has them."""
+    return pa.concat_tables(
+        quarantine_table(one.source, one.partition,
+                         [(one.offset, one.step, one.reason, raw_text(one.row.to_pylist()[0]))])
+        for one in bad
+    )  # fmt: skip
+
+
+def _unusable(arrivals: Sequence[Rows], emitted: Emitted) -> tuple[Unusable, ...]:
+    made = []
+    for one in emitted.bad:
+        rows, row = arrivals[one.side], one.row
+        if row >= len(rows):
+            held = emitted.waited[one.side]
+            assert held is not None
+            rows, row = held, row - len(rows)
+        source, partition = str(rows.partitions[row]).split("/", 1)
+        made.append(Unusable(source, partition, int(rows.offsets[row]), one.step, one.reason, one.side,
+                             rows.batch.slice(row, 1)))  # fmt: skip
+    return tuple(made)

@@ -1,0 +1,66 @@
+"""Rows that have their event time, to the stages that read them: what one task has for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.batch import Counts
+from penstock.engine.outputs import quarantined, shown_late
+from penstock.engine.rows import Read, SourceBatch
+from penstock.engine.wire import packed
+from penstock.flow import Feed
+from penstock.spark.job import Job
+from penstock.spark.packets import CELLS, Packet, at, late_of
+
+_ROWS_A_PACKET = 50_000
+
+
+@dataclass
+class Sending:
+    """Blobs for the stages, rows that came too late for one, and rows that could not be used."""
+
+    job: Job
+    watermarks: Sequence[int]
+    blobs: dict[int, list[Any]] = field(default_factory=dict)
+    late: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
+    bad: list[pa.Table] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+
+    def add(self, given: SourceBatch, stamped: Read, feeds: Sequence[Feed]) -> None:
+        """Rows on their way to stages."""
+        for feed in feeds:
+            engine = self.job.engine(feed.stage)
+            part = engine.arrived(feed.entry, feed.input, given, stamped, self.watermarks[feed.stage])
+            self.blobs.setdefault(feed.stage, []).append(part.blob)
+            self.counts += part.counts
+            if part.late is not None:
+                self.late.setdefault((feed.stage, feed.entry), []).append(part.late)
+            if part.bad:
+                self.bad.append(quarantined(given, part.bad))
+
+    def to_shards(self) -> Iterator[Packet]:
+        """The blobs, each to the shards it is for."""
+        for stage, blobs in sorted(self.blobs.items()):
+            engine = self.job.engine(stage)
+            for blob in engine.together(blobs):
+                for shard, part in engine.dealt(blob, len(self.job.shards)):
+                    yield Packet(self.job.shards.ids[shard], at(stage, CELLS), engine.written(part))
+
+    def too_late(self, through: int) -> Iterator[Packet]:
+        """Rows that came too late for a stage."""
+        for (stage, entry), parts in sorted(self.late.items()):
+            engine = self.job.engine(stage)
+            table = engine.late(entry, parts, self.watermarks[stage])
+            if table.num_rows:
+                shown = table if self.job.raw else shown_late(self.job.flow.stages[stage], entry, table)
+                yield from pieces(through, at(stage, late_of(entry)), shown)
+
+
+def pieces(shard: int, kind: str, table: pa.Table) -> Iterator[Packet]:
+    """A table as packets of a bounded size."""
+    for first in range(0, table.num_rows, _ROWS_A_PACKET):
+        yield Packet(shard, kind, packed({}, {"rows": table.slice(first, _ROWS_A_PACKET)}))

@@ -1,0 +1,80 @@
+"""What remembers beyond a window: a stage has sides, from which rows come, and an operator, which says what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from penstock.plan import Entry, Input
+from penstock.schema import Column, Schema
+
+MAIN = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the streams that meet in a stage: its name there, its columns, and what it is keyed by."""
+
+    name: str
+    schema: Schema
+    keys: tuple[str, ...]
+
+    @property
+    def key_schema(self) -> Schema:
+        """The columns it is keyed by."""
+        return Schema(tuple(Column(name, self.schema.type_of(name, "key_by")) for name in self.keys))
+
+
+class Operator:
+    """The rule of a stage, without its memory; every kind is a frozen dataclass."""
+
+    __slots__ = ()
+
+    def check(self, sides: Sequence[Side]) -> tuple[str, ...]:
+        """Raise what cannot be right; return warnings of what is costly or surprising."""
+        raise NotImplementedError
+
+    def outputs(self, sides: Sequence[Side]) -> dict[str, Schema]:
+        """What it gives, by name, each with its columns; the main output is first and is called `rows`."""
+        raise NotImplementedError
+
+    def holds(self, sides: Sequence[Side]) -> tuple[str, ...]:
+        """What it keeps and when it lets go, in words."""
+        raise NotImplementedError
+
+    def binding(self, sides: Sequence[Side]) -> dict[str, str]:
+        """What of it may not change while a checkpoint lives: whatever decides what is stored."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class RowStage:
+    """A stage that gives rows: what it is called, the streams that meet in it, and what it does."""
+
+    label: str
+    entries: tuple[Entry, ...]
+    operator: Operator
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """Where all of its rows come from."""
+        return tuple(one for entry in self.entries for one in entry.inputs)
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """Its streams as the operator sees them."""
+        return tuple(Side(entry.name, entry.schema, entry.keys) for entry in self.entries)
+
+    @property
+    def outputs(self) -> dict[str, Schema]:
+        """What it gives, by name."""
+        return self.operator.outputs(self.sides)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether all that it reads comes to an end."""
+        return all(one.source.bounded for one in self.inputs)
+
+    def with_entries(self, entries: tuple[Entry, ...]) -> RowStage:
+        """The same over other inputs."""
+        return replace(self, entries=entries)

@@ -1,0 +1,58 @@
+"""What does a table say now: rows meet it as it stands, kept from a stream of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from penstock.joined import check_deleted, check_how, check_keys, check_prefix, joined_schema
+from penstock.schema import Schema
+from penstock.stage import MAIN, Operator, Side
+from penstock.temporal import UNMATCHED, TemporalHow
+
+
+@dataclass(frozen=True, slots=True)
+class TableJoin(Operator):
+    """The right side is a table: its last row of a key counts, until one says that it is deleted."""
+
+    how: TemporalHow
+    deleted: str | None
+    prefix: str
+
+    def __str__(self) -> str:
+        return f"{self.how} join with a table as it stands"
+
+    def check(self, sides: Sequence[Side]) -> tuple[str, ...]:
+        _, right = check_keys("join_table", sides)
+        check_deleted(self.deleted, right, "join_table")
+        self.outputs(sides)
+        if self.deleted is None:
+            return (f"nothing is ever deleted from {right.name}: its memory grows with its keys",)
+        return ()
+
+    def outputs(self, sides: Sequence[Side]) -> dict[str, Schema]:
+        left, right = sides
+        without = () if self.deleted is None else (self.deleted,)
+        joined = joined_schema("join_table", left, right, self.prefix, without=without)
+        return {MAIN: joined} if self.how == "left" else {MAIN: joined, UNMATCHED: left.schema}
+
+    def holds(self, sides: Sequence[Side]) -> tuple[str, ...]:
+        _, right = sides
+        last = "for ever" if self.deleted is None else f"until its {self.deleted} is true"
+        return (f"of each key the last row of {right.name}, {last}",)
+
+    def binding(self, sides: Sequence[Side]) -> dict[str, str]:
+        _, right = sides
+        return {"join_table": self.deleted or "", "right": str(right.schema), "on": ", ".join(right.keys)}
+
+
+def table_rule(*, how: TemporalHow = "inner", deleted: str | None = None, prefix: str = "") -> TableJoin:
+    """The rule of a join with a table.
+
+    >>> table_rule(how="left", deleted="gone").deleted
+    'gone'
+    """
+    check_how(how, get_args(TemporalHow), "join_table")
+    check_prefix(prefix, "join_table")
+    return TableJoin(how, deleted, prefix)

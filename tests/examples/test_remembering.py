@@ -1,0 +1,122 @@
+"""Worked examples 14 to 16, and stages one after the other; each test can be read alone."""
+
+from __future__ import annotations
+
+import pytest
+
+import penstock as ps
+from penstock.testing import Script
+
+
+class ThreeInARow(ps.KeyedFunction):
+    """Three failed logins in a row raise an alert and reset; a success resets."""
+
+    output = "user string, at timestamp"
+    failures = ps.value("long", default=0)
+
+    def on_event(self, event, key, context):  # type: ignore[no-untyped-def]
+        self.failures = 0 if event["ok"] else self.failures + 1
+        if self.failures == 3:
+            context.emit(user=key, at=context.time)
+            self.failures = 0
+
+
+def stream(columns: str, name: str) -> ps.Stream:
+    """Events whose watermark the test gives."""
+    return ps.events(f"{columns}, at timestamp", name=name).event_time("at", watermark=ps.by_hand())
+
+
+@pytest.mark.parametrize(("logins", "alerts"), [("FFF", 1), ("FFSFF", 0), ("FFFF", 1), ("FFFFFF", 2)])
+def test_14_three_failed_logins_in_a_row(logins: str, alerts: int, engine: str) -> None:
+    told = stream("user string, ok boolean", "logins").key_by("user").process(ThreeInARow(), ordered=True)
+    script = Script(told, engine)
+    for minute, sign in enumerate(logins):
+        script.batch([{"user": "ann", "ok": sign == "S", "at": f"12:0{minute}"}])
+        script.watermark(f"12:0{minute + 1}")
+        script.restart()
+    script.end()
+    assert len(script.rows) == alerts
+
+
+def test_14_the_same_whatever_the_order_in_which_they_come(engine: str) -> None:
+    told = stream("user string, ok boolean", "logins").key_by("user").process(ThreeInARow(), ordered=True)
+    script = Script(told, engine)
+    script.batch(
+        "user  ok  at\nann  false  12:04\nann  true  12:02\nann  false  12:00\nann  false  12:03\nann  false  12:05"
+    )
+    script.end()
+    script.expect_rows("user  at\nann  12:05")
+
+
+def clicked(how: str = "left") -> ps.Rows:
+    """Clicks within five minutes of an impression."""
+    impressions = stream("ad string", "impressions")
+    clicks = ps.events("ad string, clicked timestamp", name="clicks").event_time("clicked", watermark=ps.by_hand())
+    return impressions.join(clicks, on="ad", between=("0", "5 minutes"), how=how)  # type: ignore[arg-type]
+
+
+def test_15_clicks_within_five_minutes_of_an_impression(engine: str) -> None:
+    script = Script(clicked(), engine)
+    script.batch([
+        {"ad": "a", "at": "10:00"}, {"ad": "a", "at": "10:20"},
+        *({"@source": "clicks", "ad": "a", "clicked": at} for at in ("10:03", "10:05:00", "10:05:01", "09:59")),
+    ])  # fmt: skip
+    script.expect_rows("ad  at  clicked\na  10:00  10:03\na  10:00  10:05")
+    script.watermark("10:25")
+    script.expect_rows()
+    script.watermark("10:25:00.000001")
+    script.expect_rows("ad  at  clicked\na  10:20  null")
+    assert script.run.open_windows() == 0
+
+
+def rated() -> ps.Rows:
+    """Orders at the rate of their moment, in hundredths."""
+    rates = stream("currency string, rate long", "rates")
+    orders = ps.events("currency string, amount long, ordered timestamp", name="orders")
+    timed = orders.event_time("ordered", watermark=ps.by_hand())
+    return timed.temporal_join(rates.with_columns(valid="at").select("currency", "rate", "valid"), on="currency")
+
+
+def test_16_an_order_at_the_rate_of_its_moment(engine: str) -> None:
+    priced = rated().with_columns(cents="amount * rate")
+    script = Script(priced.key_by("currency").window(ps.tumbling("1 day")).aggregate(
+        each=ps.collect("cents")), engine)  # fmt: skip
+    script.batch([
+        {"@source": "rates", "currency": "EUR", "rate": 108, "at": "09:00"},
+        {"@source": "rates", "currency": "EUR", "rate": 110, "at": "10:00"},
+        {"@source": "orders", "currency": "EUR", "amount": 100, "ordered": "10:00:00"},
+    ])  # fmt: skip
+    script.batch([{"@source": "orders", "currency": "EUR", "amount": 100, "ordered": "09:59:59"}])
+    script.end()
+    assert [pane.values["each"] for pane in script.panes] == [[10_800, 11_000]]
+
+
+def test_a_window_over_what_a_join_gives_misses_nothing(engine: str) -> None:
+    counts = clicked().key_by("ad").window(ps.tumbling("10 minutes")).aggregate(n=ps.rows(), clicks=ps.count("clicked"))
+    script = Script(counts, engine)
+    script.batch([{"ad": "a", "at": "10:01"}, {"ad": "b", "at": "10:02"}])
+    script.batch([{"@source": "clicks", "ad": "a", "clicked": "10:04"}])
+    for minute in range(5, 30, 5):
+        script.watermark(f"10:{minute:02d}")
+    script.end()
+    script.expect("ad  start  n  clicks\na  10:00  1  1\nb  10:00  1  0")
+    script.expect_late()
+
+
+def test_windows_of_windows(engine: str) -> None:
+    scores = stream("team string, points long", "scores").key_by("team")
+    minutes = scores.window(ps.tumbling("1 minute")).aggregate(points=ps.sum("points"))
+    best = minutes.stream.key_by("team").window(ps.tumbling("5 minutes")).aggregate(best=ps.max("points"))
+    script = Script(best, engine)
+    script.batch("team  points  at\nred  3  12:00:10\nred  4  12:00:50\nred  6  12:03:00\nblue  2  12:04:59")
+    script.restart()
+    script.end()
+    script.expect("team  start  best\nred  12:00  7\nblue  12:00  2")
+
+
+def test_split_sends_each_row_to_the_first_part_that_holds(engine: str) -> None:
+    parts = stream("points long", "scores").split(high="points > 10", low="points > 5")
+    for name, wanted in (("high", [20]), ("low", [7]), ("rest", [1, None])):
+        script = Script(parts[name].key_by("points").dedup("points", within="1 hour"), engine)
+        script.batch([{"points": value, "at": "12:00"} for value in (20, 7, 1, None)])
+        assert sorted((row.row["points"] for row in script.rows), key=str) == sorted(wanted, key=str)

@@ -1,0 +1,120 @@
+"""Stages one after the other: both engines give the same, and nothing that a stage gives is late for the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from hypothesis import given, note, strategies as st
+
+import penstock as ps
+from penstock.batch import Outcome
+from penstock.testing import Script
+from tests.laws.comparing import same_outcome
+from tests.laws.profile import law
+from tests.laws.streams import rows_near
+
+
+class Third(ps.KeyedFunction):
+    """Every third event of a key, and a timer after each."""
+
+    output = "k string, n long"
+    seen = ps.value("long", default=0, ttl="50 us")
+
+    def on_event(self, event: Any, key: Any, context: Any) -> None:
+        self.seen += 1
+        context.timer(context.time)
+        if self.seen % 3 == 0:
+            context.emit(k=key, n=self.seen)
+
+    def on_timer(self, timer: Any, key: Any, context: Any) -> None:
+        context.emit(k=key, n=-self.seen)
+
+
+def source(name: str, time: str = "at") -> ps.Stream:
+    """Rows of integers for times, which a test draws."""
+    columns = ps.events(f"k string, v long, x double, {time} long", name=name)
+    return columns.event_time(time, unit="us", watermark=ps.bounded("5 us", max_skew=None, idle="20 us"))
+
+
+def windows(stream: ps.Stream, size: int = 10) -> ps.Panes:
+    return stream.key_by("k").window(ps.tumbling(f"{size} us")).aggregate(n=ps.rows())
+
+
+def joined(how: Any) -> ps.Rows:
+    right = source("two", "then").select("k", "then", w="v")
+    return source("one").select("k", "v", "at").join(right, on="k", between=("-3 us", "6 us"), how=how)
+
+
+FLOWS: dict[str, Callable[[], ps.Panes | ps.Rows]] = {
+    "dedup, windows": lambda: windows(source("one").dedup("v", within="8 us")),
+    "join, windows": lambda: windows(joined("inner")),
+    "left join, windows": lambda: windows(joined("left")),
+    "full join, dedup": lambda: joined("full").dedup("k", within="10 us"),
+    "windows, windows": lambda: windows(windows(source("one")).stream, 30),
+    "pieces, windows": lambda: (
+        source("one").key_by("k").window(ps.tumbling("10 us")).trigger(ps.at_watermark(early=ps.count(2))).discarding()
+        .aggregate(n=ps.rows()).stream.key_by("k").window(ps.tumbling("30 us")).aggregate(n=ps.sum("n"))
+    ),
+    "process, windows": lambda: windows(source("one").key_by("k").process(Third())),
+    "ordered process, windows": lambda: windows(source("one").key_by("k").process(Third(), ordered=True)),
+    "windows, join with the rows": lambda: source("one").select("k", "v", "at").join(
+        windows(source("one")).stream.select("k", "n", end="window_end"), on="k", between=("0", "10 us"), how="left"),
+    "dedup, windows, windows": lambda: windows(windows(source("one").dedup("v", within="8 us")).stream, 30),
+}  # fmt: skip
+
+
+@st.composite
+def steps(draw: st.DrawFn, both: bool) -> list[tuple[list[dict[str, Any]], int, bool]]:
+    """Batches of rows for one source or two, with their clock, and whether the run is restored before them."""
+    made, now, base = [], 1000, 0
+    for _ in range(draw(st.integers(2, 7))):
+        base += draw(st.sampled_from([8, 3, 12, 0, 25]))
+        now += draw(st.integers(0, 12))
+        rows = draw(st.lists(rows_near(base, odd=False), max_size=8))
+        for row in rows:
+            if both and draw(st.booleans()):
+                row |= {"@source": "two", "then": row.pop("at")}
+        made.append((rows, now, draw(st.integers(0, 3)) == 3))
+    return made
+
+
+def same_stages(left: Outcome, right: Outcome) -> None:
+    same_outcome(left, right)
+    for one, two in zip(left.stages, right.stages, strict=True):
+        assert sorted(map(repr, one.rows)) == sorted(map(repr, two.rows))
+        assert sorted(map(str, one.panes)) == sorted(map(str, two.panes))
+        assert sorted(map(repr, one.late)) == sorted(map(repr, two.late))
+
+
+@law(60)
+@given(st.data(), st.sampled_from(list(FLOWS)))
+def test_both_engines_agree_on_every_stage(data: st.DataObject, name: str) -> None:
+    flow = FLOWS[name]()
+    reference, columnar = Script(flow, "reference"), Script(flow, "columnar")
+    several = len(reference.flow.inputs) > 1
+    played = [(list(rows), now, restart) for rows, now, restart in data.draw(steps(several))]
+    for rows, now, restart in played:
+        note(f"{rows} at {now}")
+        if restart:
+            reference.restart()
+            columnar.restart()
+        behind = {time for row in rows if (time := row.get("at", row.get("then"))) < reference.run.clock.stages[0]}
+        check(reference, columnar, reference.batch(rows, now=now), columnar.batch(rows, now=now), behind)
+    for _ in reference.flow.stages:
+        outcomes = (one.batch((), watermark="+inf") for one in (reference, columnar))
+        check(reference, columnar, *outcomes)
+    assert reference.run.open_windows() == 0
+
+
+def check(
+    reference: Script, columnar: Script, one: Outcome, two: Outcome, behind: Collection[int] = frozenset()
+) -> None:
+    """Both are the same, and only what came behind the watermark is late for a stage that reads another."""
+    same_stages(one, two)
+    assert reference.run.clock.stages == list(columnar.run.clock.stages)  # type: ignore[attr-defined]
+    assert reference.run.open_windows() == columnar.run.open_windows()
+    for number, stage in enumerate(one.stages):
+        if not reference.flow.own_sources(number):
+            late = [row for row in stage.late if row.event_time not in behind]
+            assert not late, f"stage {number} calls late what stages before it gave: {late}"

@@ -1,0 +1,64 @@
+"""One pipeline with a stage of every kind, over the scores of a game; run, killed and compared by tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import penstock as ps
+
+START = "2026-05-01T12:00:00"
+
+
+class Streaks(ps.KeyedFunction):
+    """Three scores of a user in a row that are not below one another; a timer forgets a streak."""
+
+    output = "user string, points long"
+    sides: ClassVar = {"ended": "user string"}
+    last = ps.value("long", default=0, ttl="1 minute")
+    length = ps.value("long", default=0, ttl="1 minute")
+
+    def on_event(self, event: Any, key: Any, context: Any) -> None:
+        self.length = self.length + 1 if event["points"] >= self.last else 1
+        self.last = event["points"]
+        if self.length == 3:
+            context.emit(user=key, points=event["points"])
+            context.emit_to("ended", user=key)
+            self.length = 0
+
+
+def scores(events: int) -> ps.Stream:
+    """Scores with disorder, stragglers and bad rows, the same each time."""
+    made = ps.game_scores(rate=1_000, keys=60, teams=4, partitions=2, events=events, realtime=False, start=START,
+                          faults=ps.Faults(stragglers=0.01, bad=0.005))  # fmt: skip
+    return made.event_time("at", watermark=ps.bounded("3 seconds", idle=None))
+
+
+def stages(events: int) -> dict[str, ps.Rows | ps.Panes]:
+    """What each kind of stage gives."""
+    given = scores(events)
+    once = given.dedup("user", "points", within="2 seconds")
+    streaks = given.key_by("user").process(Streaks(), ordered=True)
+    right = given.select("team", rival="user", met="at")
+    drop = ps.pattern("high", "points > 8").then("low", "points < 3").within("3 seconds")
+    sums = once.key_by("team").window(ps.tumbling("2 seconds")).aggregate(points=ps.sum("points"), n=ps.rows())
+    return {
+        "once": once,
+        "streaks": streaks,
+        "met": streaks.join(right.where("rival like 'user-1%'").select("rival", "met"), on={"user": "rival"},
+                            between=("0", "1 second"), how="left"),
+        "rated": streaks.temporal_join(right.select("rival", was="met"), on={"user": "rival"}, how="left"),
+        "named": streaks.output("ended").join_table(right.select("rival", "team"), on={"user": "rival"}, how="left"),
+        "drops": given.key_by("user").match(drop, output={"high": "high.points", "low": "low.points"},
+                                            skip=ps.past_last(), timeouts=True),
+        "sums": sums,
+        "best": sums.stream.key_by("team").window(ps.tumbling("10 seconds")).aggregate(best=ps.max("points")),
+    }  # fmt: skip
+
+
+def pipeline(folder: str | Path, events: int = 6_000) -> ps.Pipeline:
+    """All of it, each to a table of its own."""
+    made = stages(events)
+    database = str(Path(folder) / "answers.db")
+    outputs = [one.write(ps.sqlite(database, table=name)) for name, one in made.items()]
+    return ps.pipeline("remembering", *outputs, shards=2, batch_rows=1_000)

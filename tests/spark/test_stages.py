@@ -1,0 +1,119 @@
+"""Stages of every kind on Spark: as the reference has it, through restarts, as a stream and as a batch."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, note, strategies as st
+
+import penstock as ps
+from penstock.batch import Arrival, Tick
+from penstock.instant import MAX_TIME
+from penstock.reference.run import ReferenceRun
+from penstock.testing import Script
+from tests.laws.profile import law
+from tests.laws.test_stages_agree import FLOWS, same_stages, steps
+from tests.spark.remembering import pipeline, stages
+
+EVENTS = 3_000
+
+
+@law(4)
+@given(st.data(), st.sampled_from(list(FLOWS)))
+def test_spark_agrees_with_the_reference_on_every_stage(data: st.DataObject, name: str) -> None:
+    flow = FLOWS[name]()
+    reference, spark = Script(flow, "reference"), Script(flow, "spark")
+    for rows, now, restart in data.draw(steps(len(reference.flow.inputs) > 1)):
+        note(f"{rows} at {now}")
+        if restart:
+            spark.restart()
+        same_stages(reference.batch(rows, now=now), spark.batch(rows, now=now))
+    for _ in reference.flow.stages:
+        same_stages(*(script.batch((), watermark="+inf") for script in (reference, spark)))
+    assert reference.run.open_windows() == spark.run.open_windows() == 0
+
+
+def held(folder: Path) -> dict[str, Counter[tuple[Any, ...]]]:
+    """What the tables have."""
+    with sqlite3.connect(folder / "answers.db") as connection:
+        return {name: Counter(connection.execute(f'SELECT * FROM "{name}"').fetchall()) for name in stages(1)}
+
+
+@pytest.fixture(scope="module")
+def whole(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[tuple[Any, ...]]]:
+    """What a run to the end writes."""
+    folder = tmp_path_factory.mktemp("whole")
+    pipeline(folder, EVENTS).run(checkpoint=str(folder / "checkpoint"), batch_every="0", until="end", spark=spark)
+    return held(folder)
+
+
+def test_every_stage_gives_something(whole: dict[str, Counter[tuple[Any, ...]]]) -> None:
+    assert all(whole.values()), {name: len(rows) for name, rows in whole.items()}
+
+
+def test_a_run_that_was_stopped_and_goes_on_gives_the_same(spark: Any, tmp_path: Path, whole: Any) -> None:
+    made = pipeline(tmp_path, EVENTS)
+    handle = made.start(checkpoint=str(tmp_path / "checkpoint"), batch_every="0", until="end", spark=spark)
+    while handle.status is None:
+        time.sleep(0.05)
+    handle.stop()
+    made.run(checkpoint=str(tmp_path / "checkpoint"), batch_every="0", until="end", spark=spark)
+    assert held(tmp_path) == whole
+
+
+@pytest.mark.parametrize("name", ["streaks", "met", "rated", "named", "drops"])
+def test_what_spark_writes_is_what_the_reference_gives(name: str, whole: Any) -> None:
+    """All at once, under W that is held until the end: the same rows."""
+    stage = stages(EVENTS)[name].stage  # type: ignore[union-attr]
+    run = ReferenceRun(stage)
+    reader = run.flow.inputs[0].source.reader
+    arrivals, at = [], reader.start()
+    while not reader.finished(at, 0):
+        upto = reader.latest(at, 0, None)
+        for split in reader.splits(at, upto):
+            for chunk in reader.read(split):
+                rows = chunk.rows.to_pylist()
+                arrivals += [_arrival(chunk.partition, offset, row)
+                             for offset, row in zip(chunk.offsets.tolist(), rows, strict=True)]  # fmt: skip
+        at = upto
+    outcomes = [run.batch(arrivals, Tick(now=MAX_TIME // 2))]
+    outcomes += [run.batch([], Tick(now=MAX_TIME // 2, watermark=MAX_TIME)) for _ in run.flow.stages]
+    found = sum(len([row for row in outcome.rows if row.output == "rows"]) for outcome in outcomes)
+    assert found == whole[name].total()
+
+
+def _arrival(partition: str, offset: int, row: dict[str, Any]) -> Arrival:
+    from penstock.instant import from_datetime
+
+    return Arrival("scores", partition, offset, {**row, "at": None if row["at"] is None else from_datetime(row["at"])})
+
+
+def test_the_plan_says_what_each_stage_keeps() -> None:
+    said = pipeline("unused", EVENTS).explain()
+    assert said.count("stage ") >= 8
+    assert said.count("keeps:") >= 6
+
+
+def test_a_batch_is_a_stream_that_ends(spark: Any, tmp_path: Path) -> None:
+    rows = [(f"u{i % 5}", i % 7, f"2026-05-01T12:00:{i % 60:02d}") for i in range(200)]
+    frame = spark.createDataFrame(rows, "user string, points long, at string")
+
+    def made(folder: str, given: Any) -> ps.Pipeline:
+        events = ps.stream(given).event_time("at", watermark=ps.bounded("1 minute"))
+        once = events.dedup("user", "points", within="1 second")
+        panes = once.key_by("user").window(ps.tumbling("10 seconds")).aggregate(n=ps.rows())
+        return ps.pipeline("batch", once.write(ps.memory(f"{folder}-once")), panes.write(ps.memory(folder)))
+
+    made("all", frame).run(checkpoint=str(tmp_path / "all"), spark=spark)
+    frame.write.mode("overwrite").json(str(tmp_path / "rows"))
+    streamed = spark.readStream.schema(frame.schema).json(str(tmp_path / "rows"))
+    made("stream", streamed).run(checkpoint=str(tmp_path / "stream"), until="end", spark=spark)
+    for name in ("", "-once"):
+        one, two = (sorted(map(str, ps.memory(f"{which}{name}").rows)) for which in ("all", "stream"))
+        assert one
+        assert one == two
