@@ -22,7 +22,10 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Where every row and every placement of a row in a window went; `given` are those that stages gave to others."""
+    """Where every row and every placement of a row in a window went; `given` are those that stages gave to others.
+
+    `deduplicated` rows are among those kept: dedup took them, and said of them that they are duplicates.
+    """
 
     read: int = 0
     added: int = 0
@@ -35,6 +38,7 @@ class Counts:
     missed: int = 0
     ended: int = 0
     given: int = 0
+    deduplicated: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,11 @@ from penstock.stage import MAIN, Operator, Side
 Keep = Literal["first", "last"]
 KEEPS = ("first", "last")
 DUPLICATES = "duplicates"
+
+
+def duplicates_of(rule: Operator, given: Mapping[str, int]) -> int:
+    """How many duplicates a stage found, by how many rows it gave to each output."""
+    return given.get(DUPLICATES, 0) if isinstance(rule, Dedup) else 0
 
 
 @dataclass(frozen=True, slots=True)

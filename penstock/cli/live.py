@@ -95,6 +95,8 @@ def numbers(progress: Progress, speed: float) -> Table:
     table.add_row("windows", f"{progress.open_windows:,} open", f"{many(progress.total_panes, 'pane')} shown")
     table.add_row("late", f"{totals.late:,}", "rows that came after their window was gone" if totals.late else "")
     table.add_row("quarantined", f"{totals.quarantined:,}", "rows that could not be used" if totals.quarantined else "")
+    if totals.deduplicated:
+        table.add_row("duplicates", f"{totals.deduplicated:,}", "rows that said the same twice")
     if progress.lag is not None:
         table.add_row("lag", f"{progress.lag:,}", "rows in the log beyond this batch" if progress.lag else "")
     table.add_row("batch", f"{progress.batch:,}", f"{span(progress.seconds * 1e6)}, {shares(progress)}")

@@ -131,13 +131,15 @@ class JsonLines:
 def line(progress: Progress, rate: float) -> str:
     """How a run stands, in one line."""
     behind = "" if progress.behind is None else f", {span(progress.behind)} behind"
+    again = f", {progress.totals.deduplicated:,} duplicates" if progress.totals.deduplicated else ""
     lag = "" if progress.lag is None else f"lag {progress.lag:,}; "
     laggard = "" if progress.laggard is None or not behind else f", slowest {progress.laggard}"
     return (
         f"batch {progress.batch}: {many(progress.totals.read, 'event')} in, {rate:,.0f}/s; "
         f"W {clock(progress.watermark)}{behind}{laggard}; {progress.open_windows:,} windows open; "
         f"{many(progress.total_panes, 'pane')}, {progress.totals.late:,} late, "
-        f"{progress.totals.quarantined:,} quarantined; {lag}{span(progress.seconds * 1e6)} a batch: {shares(progress)}"
+        f"{progress.totals.quarantined:,} quarantined{again}; "
+        f"{lag}{span(progress.seconds * 1e6)} a batch: {shares(progress)}"
     )
 
 

@@ -69,6 +69,7 @@ def _rows(found: Standing) -> list[tuple[str, str]]:
         ("panes", f"{found.panes:,}"),
         ("open windows", f"{found.open_windows:,}"),
         ("late", many(totals.late, "row")),
+        *([("duplicates", many(totals.deduplicated, "row"))] if totals.deduplicated else []),
         ("quarantined", many(totals.quarantined, "row")),
     ]
     rows += [(f"{one.source}/{one.partition}", _partition(one)) for one in found.partitions]

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.batch import Counts
+from penstock.dedup import duplicates_of
 from penstock.engine.combine import Rows
 from penstock.engine.compiled import Compiled
 from penstock.engine.ingest import Blob, counted, ingest_rows
@@ -211,8 +212,9 @@ class RowEngine:
                 if one is not None and len(one)}  # fmt: skip
         rejected = sum(len(one) for one in made.late if one is not None)
         kept = sum(len(side) for side in sides) - rejected - len(made.bad)
-        counts = Counts(late=rejected, kept=kept, quarantined=len(made.bad))
         outputs = {name: one for name, one in made.outputs.items() if len(one.times)}
+        again = duplicates_of(self.stage.operator, {name: len(one.times) for name, one in outputs.items()})
+        counts = Counts(late=rejected, kept=kept, quarantined=len(made.bad), deduplicated=again)
         return StageStepped(made.memory, None, outputs, late, _unusable(sides, made), counts, made.hold)
 
     def saved(self, memory: Any, known: Container[str] = ()) -> Saved:

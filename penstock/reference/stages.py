@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.batch import Counts
+from penstock.dedup import duplicates_of
 from penstock.flow import AnyStage
 from penstock.instant import MAX_TIME
 from penstock.pane import Given, Late, Pane, Quarantined
@@ -74,7 +76,7 @@ class OperatorStage:
     """Any other stage, one record at a time."""
 
     def __init__(self, stage: RowStage) -> None:
-        self.machine = machine_of(stage)
+        self.rule, self.machine = stage.operator, machine_of(stage)
 
     def step(self, arrivals: Sequence[list[Record]], watermark: int, now: int) -> Played:
         """Play one batch."""
@@ -84,7 +86,9 @@ class OperatorStage:
         bad = [_bad(one) for one in made.bad]
         kept = sum(map(len, arrivals)) - len(late) - len(bad)
         rows = [Given(one.output, one.row, one.time, one.op) for one in made.rows]
-        return Played(rows=rows, late=late, bad=bad, counts=Counts(late=len(late), kept=kept), hold=made.hold)
+        again = duplicates_of(self.rule, Counter(one.output for one in rows))
+        counts = Counts(late=len(late), kept=kept, deduplicated=again)
+        return Played(rows=rows, late=late, bad=bad, counts=counts, hold=made.hold)
 
     def open_records(self) -> int:
         """Only windows hold records."""

@@ -120,3 +120,13 @@ def test_split_sends_each_row_to_the_first_part_that_holds(engine: str) -> None:
         script = Script(parts[name].key_by("points").dedup("points", within="1 hour"), engine)
         script.batch([{"points": value, "at": "12:00"} for value in (20, 7, 1, None)])
         assert sorted((row.row["points"] for row in script.rows), key=str) == sorted(wanted, key=str)
+
+
+def test_row_13_a_producer_that_says_the_same_twice_is_counted(engine: str) -> None:
+    clicks = stream("id string", "clicks").dedup("id", within="1 hour")
+    script = Script(clicks, engine)
+    script.batch("id  at\nx  12:00\nx  12:00\ny  12:01\nx  12:30")
+    script.restart()
+    script.batch("id  at\nx  12:59\ny  13:30")
+    script.expect_rows("id  at\nx  12:00\ny  12:01\ny  13:30")
+    assert script.counts.deduplicated == 3
