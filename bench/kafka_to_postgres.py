@@ -104,7 +104,9 @@ def topic_of(servers: str, name: str) -> None:
     """Make a topic."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    AdminClient({"bootstrap.servers": servers}).create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
+    # The client must live until the answer is there.
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
 
 
 def drained(servers: str, url: str, events: int, scratch: Path, spark: Any) -> dict[str, Any]:
