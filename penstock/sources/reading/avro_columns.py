@@ -15,6 +15,13 @@ import pyarrow as pa
 
 PAD = 16  # bytes behind the last message that may be looked at
 _PLAIN = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+_ONE = np.uint64(1)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_PAIRS = tuple((np.uint64(low), np.uint64(high), np.uint64(shift)) for low, high, shift in (
+    (0x007F007F007F007F, 0x7F007F007F007F00, 1),
+    (0x00003FFF00003FFF, 0x3FFF00003FFF0000, 2),
+    (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
+))  # fmt: skip
 _LOGICAL = {
     ("int", "date"): pa.date32(),
     ("long", "timestamp-millis"): pa.timestamp("ms", tz="UTC"),
@@ -76,9 +83,12 @@ class Walk:
     at: np.ndarray
     end: np.ndarray
     good: np.ndarray = field(init=False)
+    words: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         self.good = np.ones(len(self.at), bool)
+        # The eight bytes from each place on, as one number: overlapping, and nothing is copied.
+        self.words = np.ndarray(len(self.data) - 7, "<u8", self.data, strides=(1,))
 
     @staticmethod
     def over(values: Sequence[bytes]) -> Walk:
@@ -129,28 +139,30 @@ class Walk:
 
     def _varint(self, null: np.ndarray | None = None) -> np.ndarray:
         """A zigzag number of every record, but of those whose value is null."""
-        data, at = self.data, self.at.copy()
-        low = data[at]
-        numbers = (low & 0x7F).astype(np.uint64)
-        more = low >= 0x80
-        at += 1
+        words = self.words[self.at]
+        stops = ~words & _HIGH_BITS
+        last = stops & -stops  # the high bit of the byte with which the number ends, or zero if that is further on
+        numbers = _seven_bits(words & (last - _ONE))
+        sizes = np.frexp(last.astype(np.float64))[1] >> 3
+        longer = last == 0
         if null is not None:
-            numbers[null], more[null] = 0, False
-            at[null] -= 1
-        rows = np.flatnonzero(more)
-        for shift in range(7, 70, 7):
-            if not len(rows):
-                break
-            low = data[at[rows]]
-            numbers[rows] |= (low & np.uint64(0x7F)).astype(np.uint64) << np.uint64(shift)
-            at[rows] += 1
-            rows = rows[low >= 0x80]
-            at[rows] = np.minimum(at[rows], self.end[rows])
-        self.at = at
-        if len(rows):
-            self.good[rows] = False
+            numbers[null], sizes[null], longer[null] = 0, 0, False
+        self.at = self.at + sizes
+        if longer.any():
+            self._longer(np.flatnonzero(longer), numbers)
         signed: np.ndarray = (numbers >> np.uint64(1)).view(np.int64) ^ -(numbers & np.uint64(1)).view(np.int64)
         return signed
+
+    def _longer(self, rows: np.ndarray, numbers: np.ndarray) -> None:
+        """The rest of numbers of more than eight bytes; one that has more than ten is none."""
+        at = self.at[rows] + 8
+        for shift in (56, 63):
+            low = self.data[np.minimum(at, len(self.data) - 1)]
+            numbers[rows] |= (low & np.uint8(0x7F)).astype(np.uint64) << np.uint64(shift)
+            self.at[rows] = at + 1
+            more = low >= 0x80
+            rows, at = rows[more], at[more] + 1
+        self.good[rows] = False
 
     def _fixed(self, kind: str, null: np.ndarray | None) -> np.ndarray:
         """A number of so many bytes of every record."""
@@ -191,6 +203,14 @@ class Walk:
         touching = pa.Array.from_buffers(pa.binary(), len(edges) - 1, [None, pa.py_buffer(edges), self.buffer])
         rows = pa.array(np.arange(0, len(edges), 2), mask=null)
         return touching.take(rows)
+
+
+def _seven_bits(words: np.ndarray) -> np.ndarray:
+    """Seven bits of each of eight bytes side by side: pairs of bytes, then of pairs, then of fours."""
+    words = words & ~_HIGH_BITS
+    for low, high, shift in _PAIRS:
+        words = (words & low) | ((words & high) >> shift)
+    return words
 
 
 def flat(schema: Any) -> Flat | None:
