@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.batch import Counts
@@ -14,9 +14,10 @@ class Progress:
     """One batch, and all batches so far.
 
     `seconds` is what the batch took, `elapsed` the time since the one before it ended, waiting included; `shares` says
-    where that time went: read, step, sinks, waiting. `lag` counts what the logs had beyond this batch, where a log can
-    tell. `waiting` says what the batch waits for, while it does. `notes` are what the logs
-    have to say of themselves: a partition that an open transaction holds back, cores that have nothing to read.
+    where that time went: read, step, sinks, waiting. `rows` are those that each stream of results has in this batch,
+    named as in the ids of the sinks; `panes` are panes and rows of all stages together. `lag` counts what the logs had
+    beyond this batch, where a log can tell. `waiting` says what the batch waits for, while it does. `notes` are what
+    the logs say of themselves: a partition that an open transaction holds back, cores that have nothing to read.
     """
 
     batch: int
@@ -36,6 +37,7 @@ class Progress:
     lag: int | None = None
     waiting: str | None = None
     notes: tuple[str, ...] = ()
+    rows: dict[str, int] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:

@@ -108,7 +108,7 @@ def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease
         on_progress(Progress(
             batch=0, now=now, watermark=MAX_TIME, events=heard.counts.read, panes=heard.results,
             late=heard.all_rows("late"), quarantined=heard.rows("quarantine"), seconds=seconds, elapsed=seconds,
-            totals=heard.counts, total_panes=heard.results, open_windows=0, laggard=None, shares={},
+            totals=heard.counts, total_panes=heard.results, open_windows=0, laggard=None, shares={}, rows=heard.sizes,
         ))  # fmt: skip
     return clocks
 

@@ -149,7 +149,7 @@ class Commit:
             elapsed=elapsed, totals=after.totals, total_panes=after.panes, open_windows=heard.state.get("open", 0),
             laggard=None if slowest is None else f"{slowest.source}/{slowest.partition}",
             shares=times.shares(elapsed), lag=sum(lag) if lag else None,
-            notes=tuple(heard.tick.get("notes", ())),
+            notes=tuple(heard.tick.get("notes", ())), rows=heard.sizes,
         )  # fmt: skip
         self.on_progress(self.told)
         if self.throttle is not None:

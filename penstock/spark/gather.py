@@ -59,6 +59,11 @@ class Heard:
         """How many rows a stream has in this batch."""
         return sum(int(part.head["rows"]) for part in self.streams.get(kind, ()))
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many rows each stream has in this batch."""
+        return {kind: self.rows(kind) for kind in sorted(self.streams)}
+
     def all_rows(self, *kinds: str) -> int:
         """How many rows the streams of these kinds have together, whatever the stage."""
         return sum(self.rows(name) for name in self.streams if kind_of(name) in kinds)

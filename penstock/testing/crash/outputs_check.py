@@ -13,8 +13,6 @@ from penstock.testing.crash.redirect import suffix
 from penstock.testing.crash.sink_rows import Held, held_by
 from penstock.testing.crash.verdict import Rows, Verdict, Written, in_batches
 
-COUNTED = {"panes": "panes", "late": "late", "quarantine": "quarantined"}
-
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
@@ -59,7 +57,7 @@ class OutputsChecker:
         outputs, written = [], []
         for name, sink, target in _targets(runs, Path(folder)):
             held = held_by(sink, target)
-            counts = _counts(target.kind, batches, held)
+            counts = _counts(target.stream, batches, held)
             every = None if held.every is None else in_batches(_plain(name), held.every, counts)
             outputs.append(Undisturbed(_plain(name).replace(suffix(token, Path(folder)), ""), every, held.current))
             if sum(counts):
@@ -80,10 +78,10 @@ def _targets(runs: Path, folder: Path) -> list[tuple[str, Any, Any]]:
     return list(targets_of(pipeline_of(runs, folder)))
 
 
-def _counts(kind: str, batches: list[dict[str, Any]], held: Held) -> list[int]:
+def _counts(stream: str, batches: list[dict[str, Any]], held: Held) -> list[int]:
     """How many rows each batch wrote: as the rows say themselves, or as the run told."""
     if held.batches is None:
-        return [one[COUNTED[kind]] for one in batches]
+        return [one["rows"].get(stream, 0) for one in batches]
     told = Counter(held.batches)
     return [told[one["batch"]] for one in batches]
 
