@@ -75,7 +75,7 @@ def test_a_tape_has_the_batches_of_a_source_that_ends(game):
     assert (len(tape.clocks), tape.rows, tape.whole) == (6, 900, True)
     tape.save(Path("tape.json"))
     assert Tape.load(Path("tape.json")) == tape
-    (one,) = tape.played(game.plan).inputs
+    (one,) = tape.played(game.flow).inputs
     assert one.source.bounded
     assert one.time.watermark.idle is None
     rows = played(one.source.reader)
@@ -103,7 +103,7 @@ def test_a_tape_of_files_does_not_hear_of_those_that_come_later(tmp_path):
     tape = recorded(pipeline, 12, 1)
     assert (tape.rows, tape.whole) == (2, True)
     put("c.json", 3)
-    assert len(played(tape.played(pipeline.plan).inputs[0].source.reader)) == 2
+    assert len(played(tape.played(pipeline.flow).inputs[0].source.reader)) == 2
 
 
 def test_sources_without_rows_or_of_spark_are_refused(tmp_path, monkeypatch):
