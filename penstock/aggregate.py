@@ -16,11 +16,15 @@ Kind = Literal[
 ZERO_WHEN_EMPTY = ("rows", "count", "sum", "distinct", "approx_distinct")
 LISTS = ("top_k", "collect")
 SKETCHES = ("approx_distinct", "approx_quantile")
+INVERTIBLE = ("rows", "count", "sum", "mean")
 ORDERED = ("first", "last", "arg_min", "arg_max", "top_k", "collect")
 
 
 class Fold(Protocol):
-    """An aggregate of the user's own; accumulators are made of None, booleans, numbers, text, lists and dicts."""
+    """An aggregate of the user's own; accumulators are made of None, booleans, numbers, text, lists and dicts.
+
+    One that also has `retract(accumulator, value)`, the opposite of add, takes values back that are withdrawn.
+    """
 
     def zero(self) -> Any:
         """The accumulator of no records."""
@@ -100,6 +104,11 @@ class Aggregate:
         if self.kind in LISTS:
             return f"array<{held}>"
         return self.type if self.type is not None else held
+
+    @property
+    def keeps_values(self) -> bool:
+        """Whether it must keep every value to take one back that is withdrawn; the others undo it."""
+        return self.kind not in (*INVERTIBLE, "fold")
 
     @property
     def columns(self) -> frozenset[str]:

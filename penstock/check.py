@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from penstock.corrections import refuse_signed, refuse_windows
 from penstock.duration import words
 from penstock.errors import PlanError, did_you_mean
 from penstock.event_time import FromColumn, Punctuated, TimeBase, Watermark
@@ -35,6 +36,7 @@ def checked(stage: AnyStage) -> tuple[str, ...]:
             'write .event_time("at", watermark=ps.bounded("2 minutes")) before it',
         )
     _inherited(stage)
+    refuse_signed(stage)
     return stage.operator.check(stage.sides)
 
 
@@ -46,6 +48,8 @@ def check(plan: Plan) -> tuple[str, ...]:
     plan.key_schema  # noqa: B018 - refuses unknown keys
     _trigger(plan)
     _mode(plan)
+    refuse_signed(plan)
+    refuse_windows(plan)
     return tuple(_warnings(plan))
 
 
@@ -62,6 +66,12 @@ def _inherited(stage: AnyStage) -> None:
             )
 
 
+def inherited_lateness(*inputs: Input) -> int:
+    """How long rows that other stages give may come behind the watermark: the lateness of a stage that says none."""
+    stages = [one.source.derived.stage for one in inputs if one.source.derived is not None]
+    return max((_lateness(stage) or 0 for stage in stages), default=0)
+
+
 def _lateness(stage: AnyStage) -> int | None:
     """How long behind its watermark a stage takes rows; None where nothing is too late for it."""
     if isinstance(stage, Plan):
@@ -70,18 +80,6 @@ def _lateness(stage: AnyStage) -> int | None:
         return 0 if stage.operator.ordered else None
     found: int | None = getattr(stage.operator, "lateness", None)
     return found
-
-
-def refuse_refiring(plan: Plan) -> None:
-    """Refuse to hand panes on that take the place of others: what reads them would count both."""
-    if plan.fires_once or (plan.shown_mode == "discarding" and not plan.window.merging):
-        return
-    raise PlanError(
-        "panes that replace or withdraw one another cannot be read by another stage",
-        f"panes come {plan.trigger}, {plan.shown_mode}, and lateness is {words(plan.lateness)}: "
-        "a stage that reads them would take each for one more",
-        "show each window once (no early or late panes, lateness 0), or say .discarding() and add the pieces up",
-    )
 
 
 def check_time(one: Input, time: TimeBase) -> None:
@@ -269,7 +267,9 @@ def _warnings(plan: Plan) -> list[str]:
     for name, aggregate in plan.aggregates:
         if aggregate.kind == "fold":
             said.append(f"{name} runs Python for each record")
-        if aggregate.kind == "distinct":
+        if plan.signed and aggregate.keeps_values:
+            said.append(f"{name} keeps every value of a window, for one may be withdrawn")
+        elif aggregate.kind == "distinct":
             said.append(f"{name} keeps every different value; approx_distinct keeps a sketch of bounded size")
     if any(isinstance(part, AtExpiry) for part in plan.trigger.walk()) and plan.lateness == 0:
         said.append("at_expiry without lateness is the same as at_watermark")

@@ -49,6 +49,8 @@ def explain(plan: Plan) -> str:
         f"how:    {plan.mode or 'one pane a window, so no mode is needed'}",
         f"before the shuffle: {_combined(plan)}",
     ]
+    kept = ", ".join(name for name, one in plan.aggregates if plan.signed and one.keeps_values)
+    lines += [f"keeps:  every value of {kept}, until the window expires: one may be withdrawn"] if kept else []
     lines += [f"in Python, one at a time: {part}" for part in _python(plan)]
     return "\n".join(lines)
 
@@ -57,7 +59,8 @@ def _input(one: Input) -> list[str]:
     lines = [f"source: {one.source.name} ({one.source.schema})" + (", bounded" if one.source.bounded else "")]
     lines += [f"  {step}" for step in one.before]
     if one.source.derived is not None:
-        return [f"reads:  {one.source.name} ({one.source.schema})", *(f"  {step}" for step in one.after)]
+        signed = ", of which rows may be withdrawn" if one.signed else ""
+        return [f"reads:  {one.source.name} ({one.source.schema}){signed}", *(f"  {step}" for step in one.after)]
     if one.time is not None and one.time.basis == "processing":
         lines.append("  processing time: now of the batch; nothing is late")
     elif one.time is not None:

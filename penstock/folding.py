@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from decimal import InvalidOperation
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from penstock.aggregate import Aggregate, Fold
@@ -23,6 +23,18 @@ def fold_added(aggregate: Aggregate, held: str, values: Iterable[Any]) -> str:
         return held
     start = _read(aggregate, held)
     return _written(aggregate, _called(aggregate, "add", lambda: reduce(_function(aggregate).add, values, start)))
+
+
+def fold_corrected(aggregate: Aggregate, values: Iterable[tuple[Any, int]]) -> str:
+    """The accumulator of values that come with +1 and are taken back with -1; nothing if there are none."""
+    values = list(values)
+    if not values:
+        return NOTHING
+    function, held = _function(aggregate), _read(aggregate, NOTHING)
+    for value, sign in values:
+        method = "add" if sign > 0 else "retract"
+        held = _called(aggregate, method, partial(getattr(function, method), held, value))
+    return _written(aggregate, held)
 
 
 def fold_combined(aggregate: Aggregate, left: str, right: str) -> str:

@@ -12,7 +12,7 @@ from penstock.expression import Col, Name
 from penstock.instant import MAX_TIME
 from penstock.joined import check_how, check_keys, check_prefix, joined_schema
 from penstock.schema import Column, Schema
-from penstock.stage import MAIN, Operator, Side
+from penstock.stage import MAIN, Operator, Side, refuse_lists
 from penstock.window import Sliding, WindowRule
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -105,6 +105,7 @@ class Join(Operator):
                     "a limit that is a column is an instant, against which the right row's time is held",
                     f"write .with_columns({column}=...) with a timestamp on the left first",
                 )
+        refuse_lists("join", sides)
         self.outputs(sides)
         said = [
             f"the join keeps every row of {side.name} for ever: its memory grows with the stream"
@@ -122,6 +123,10 @@ class Join(Operator):
             nothing = Side(right.name, Schema(()), ())
             return {MAIN: joined_schema("join", left, nothing, "", more=more)}
         return {MAIN: joined_schema("join", left, right, self.prefix, more=more)}
+
+    def corrects(self, sides: Sequence[Side]) -> bool:
+        """An inner join gives -1 for every pair of a row that is withdrawn; a padded row is never taken back."""
+        return self.how == "inner"
 
     def holds(self, sides: Sequence[Side]) -> tuple[str, ...]:
         left, right = sides

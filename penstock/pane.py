@@ -46,7 +46,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A row that no window would take any more, and why."""
+    """A row that no window would take any more, and why; `op` is -1 where it would have withdrawn another."""
 
     row: Mapping[str, object]
     event_time: int
@@ -55,6 +55,7 @@ class Late:
     source: str
     partition: str
     windows: tuple[Window, ...]
+    op: int = 1
 
     def __str__(self) -> str:
         missed = ", ".join(str(window) for window in self.windows)

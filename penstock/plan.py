@@ -41,6 +41,11 @@ class Derived:
         return Source(f"{self.stage.label}.{self.output}", self.stage.outputs[self.output], self.stage.bounded,
                       derived=self)  # fmt: skip
 
+    @property
+    def withdraws(self) -> bool:
+        """Whether a row that was given may be taken back by a -1."""
+        return self.stage.withdraws(self.output)
+
 
 @dataclass(frozen=True, slots=True)
 class MaxBad:
@@ -84,6 +89,11 @@ class Input:
             held = step.output(held)
         return held
 
+    @property
+    def signed(self) -> bool:
+        """Whether its rows come with +1 and -1: what it reads may take rows back."""
+        return self.source.derived is not None and self.source.derived.withdraws
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -97,6 +107,11 @@ class Entry:
     def schema(self) -> Schema:
         """The columns of its rows."""
         return self.inputs[0].schema
+
+    @property
+    def signed(self) -> bool:
+        """Whether its rows come with +1 and -1."""
+        return any(one.signed for one in self.inputs)
 
 
 PANES = "panes"
@@ -169,6 +184,20 @@ class Plan:
     def shown_mode(self) -> Mode:
         """The mode; where a window fires once they are all the same."""
         return self.mode or "accumulating"
+
+    @property
+    def signed(self) -> bool:
+        """Whether a record may be withdrawn: rows come with +1 and -1."""
+        return any(one.signed for one in self.inputs)
+
+    @property
+    def pieces(self) -> bool:
+        """Whether a pane is a piece, which is the whole only with the others of its window."""
+        return self.shown_mode == "discarding" and not self.fires_once
+
+    def withdraws(self, output: str = PANES) -> bool:
+        """Whether a pane may be taken back by a -1."""
+        return not self.fires_once and (self.shown_mode == "retracting" or self.window.merging)
 
 
 def _plain(trigger: Trigger) -> bool:

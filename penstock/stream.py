@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, NoReturn
 
 from penstock.aggregate import Aggregate
-from penstock.check import check, check_time, check_union, checked, refuse_refiring
+from penstock.check import check, check_time, check_union, checked, inherited_lateness
+from penstock.corrections import refuse_refiring
 from penstock.dedup import dedup_rule
 from penstock.duration import Duration, not_negative
 from penstock.errors import PlanError, did_you_mean
@@ -30,6 +32,7 @@ from penstock.schema import Schema, schema
 from penstock.stage import MAIN, Operator, RowStage
 from penstock.table_join import table_rule
 from penstock.temporal import TemporalHow, temporal_rule
+from penstock.top import Best, top_rule
 from penstock.trigger import AtWatermark, Trigger
 from penstock.window import WindowRule
 
@@ -102,49 +105,57 @@ class Stream:
             self.schema.type_of(column, "key_by")
         return Stream(self.inputs, columns)
 
-    def window(self, rule: WindowRule, *, lateness: Duration = "0") -> Windowed:
-        """Where in event time, and how long a complete window still takes corrections."""
+    def window(self, rule: WindowRule, *, lateness: Duration | None = None) -> Windowed:
+        """Where in event time, and how long a complete window still takes corrections: as long as what it reads."""
         if not isinstance(rule, WindowRule):
             raise PlanError(
                 f"{rule!r} is not a window",
                 "a window says where in event time records are put together",
                 'write .window(ps.tumbling("5 minutes"))',
             )
-        return Windowed(self, rule, not_negative(lateness, "lateness"), AtWatermark(None, None), None)
+        late = not_negative(self._late(lateness), "lateness")
+        return Windowed(self, rule, late, AtWatermark(None, None), None)
 
     def process(self, function: KeyedFunction, *, ordered: bool = False) -> Rows:
         """A function with state and timers for each key; `ordered` gives it the events in order of event time."""
         return self._remembering("process", process_rule(function, ordered=ordered))
 
     def dedup(self, *columns: str, within: Duration | None = None, keep: str = "first",
-              lateness: Duration = "0") -> Rows:  # fmt: skip
+              lateness: Duration | None = None) -> Rows:  # fmt: skip
         """Of rows that are equal in these columns and near in event time, one."""
-        rule = dedup_rule(within=within, keep=keep, lateness=lateness)
+        rule = dedup_rule(within=within, keep=keep, lateness=self._late(lateness))
         return self.key_by(*columns)._remembering("dedup", rule)
 
+    def top(self, n: int, *, by: str, best: Best = "greatest", window: WindowRule | None = None,
+            lateness: Duration | None = None) -> Rows:  # fmt: skip
+        """The best rows of each key with their ranks: every change as it comes, or the answer of each window."""
+        rule = top_rule(n, by=by, best=best, window=window, lateness=not_negative(self._late(lateness), "lateness"))
+        return self._remembering("top", rule)
+
     def match(self, pattern: Pattern, *, output: Mapping[str, Expression], skip: Skip | None = None,
-              timeouts: bool = False, lateness: Duration = "0", keep: str | None = None, limit: int = LIMIT
+              timeouts: bool = False, lateness: Duration | None = None, keep: str | None = None, limit: int = LIMIT
               ) -> Rows:  # fmt: skip
         """Where the events of a key, in order of event time, fit a pattern."""
-        rule = match_rule(pattern, output=output, skip=skip, timeouts=timeouts, lateness=lateness, keep=keep,
-                          limit=limit)  # fmt: skip
+        rule = match_rule(pattern, output=output, skip=skip, timeouts=timeouts, lateness=self._late(lateness),
+                          keep=keep, limit=limit)  # fmt: skip
         return self._remembering("match", rule)
 
     def join(self, other: Stream, *, on: On, between: tuple[Limit, Limit] | None = None,
              window: WindowRule | None = None, how: How = "inner", keep: str | None = None,
-             inclusive: tuple[bool, bool] = (True, True), prefix: str = "", lateness: Duration = "0"
+             inclusive: tuple[bool, bool] = (True, True), prefix: str = "", lateness: Duration | None = None
              ) -> Rows:  # fmt: skip
         """Rows of two streams with equal keys, whose event times are near, or that lie in one window."""
-        rule = join_rule(between=between, window=window, how=how, keep=keep, inclusive=inclusive, prefix=prefix,
-                         lateness=lateness)  # fmt: skip
         mine, theirs = self._met(other, on, "join")
+        rule = join_rule(between=between, window=window, how=how, keep=keep, inclusive=inclusive, prefix=prefix,
+                         lateness=self._late(lateness, *theirs.inputs))  # fmt: skip
         return mine._remembering("join", rule, theirs)
 
-    def temporal_join(self, versions: Stream, *, on: On, how: TemporalHow = "inner", lateness: Duration = "0",
+    def temporal_join(self, versions: Stream, *, on: On, how: TemporalHow = "inner", lateness: Duration | None = None,
                       deleted: str | None = None, prefix: str = "") -> Rows:  # fmt: skip
         """Each row with the version of a table that was valid at its own event time."""
-        rule = temporal_rule(how=how, lateness=lateness, deleted=deleted, prefix=prefix)
         mine, theirs = self._met(versions, on, "temporal_join")
+        late = self._late(lateness, *theirs.inputs)
+        rule = temporal_rule(how=how, lateness=late, deleted=deleted, prefix=prefix)
         return mine._remembering("temporal join", rule, theirs)
 
     def join_table(self, table: Stream, *, on: On, how: TemporalHow = "inner", deleted: str | None = None,
@@ -220,6 +231,10 @@ class Stream:
             )
         left, right = on_columns(on, where)
         return self.key_by(*left), Entry("right", other.inputs, other.key_by(*right).keys)
+
+    def _late(self, said: Duration | None, *others: Input) -> Duration:
+        """The lateness that was said, or that of the stages whose rows are read."""
+        return timedelta(microseconds=inherited_lateness(*self.inputs, *others)) if said is None else said
 
     def _declared(self, declared: str | Schema | None) -> Schema:
         return self.schema if declared is None else schema(declared)

@@ -46,9 +46,11 @@ def output_schema(plan: AnyStage, kind: str, name: str = "") -> pa.Schema:
                ("late_partition", pa.string()), ("late_offset", pa.int64())]  # fmt: skip
         if isinstance(plan, Plan):
             why.append(("late_windows", pa.list_(pa.struct([("start", instant), ("end", instant)]))))
+        why += [("op", pa.int8())] if entry_of(plan, name).signed else []
         return pa.schema([*arrow_schema(entry_of(plan, name).schema), *why])
     if not isinstance(plan, Plan):
-        return arrow_schema(plan.outputs[name])
+        rows = arrow_schema(plan.outputs[name])
+        return rows.append(pa.field("op", pa.int8())) if plan.withdraws(name) else rows
     return pa.schema([
         *arrow_schema(plan.key_schema), ("window_start", instant), ("window_end", instant),
         *arrow_schema(plan.result_schema), ("pane_index", pa.int64()), ("pane_timing", pa.string()),
@@ -60,12 +62,15 @@ def target_of(plan: AnyStage, kind: str, sink: str, name: str = "", stream: str 
     """What the sink of that id is told of a stage's panes or rows, late rows, quarantine or archive."""
     from penstock.sinks.sink import Target
 
+    if not isinstance(plan, Plan) and kind == "rows" and plan.withdraws(name):
+        keys = plan.operator.identity(plan.sides)
+        return Target(sink=sink, kind=kind, schema=output_schema(plan, kind, name), keys=keys, mode="retracting",
+                      refires=True, withdraws=True, stream=stream or kind)  # fmt: skip
     if not isinstance(plan, Plan) or kind != "panes":
         mode = plan.shown_mode if isinstance(plan, Plan) else "accumulating"
         return Target(sink=sink, kind=kind, schema=output_schema(plan, kind, name), mode=mode, stream=stream or kind)
     return Target(
         sink=sink, kind=kind, schema=output_schema(plan, kind), keys=(*plan.keys, "window_start", "window_end"),
-        mode=plan.shown_mode, refires=not plan.fires_once,
-        withdraws=not plan.fires_once and (plan.shown_mode == "retracting" or plan.window.merging),
+        mode=plan.shown_mode, refires=not plan.fires_once, withdraws=plan.withdraws(),
         stream=stream or kind,
     )  # fmt: skip

@@ -18,7 +18,10 @@ Columns = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """A batch's rows, sorted so that those of a group lie together, in order of (partition, offset) within it."""
+    """A batch's rows, sorted so that those of a group lie together, in order of (partition, offset) within it.
+
+    `ops` are their signs, or None where none can be withdrawn.
+    """
 
     starts: np.ndarray
     values: pa.Array
@@ -26,6 +29,7 @@ class Grouped:
     times: np.ndarray
     partitions: pa.Array
     offsets: np.ndarray
+    ops: np.ndarray | None = None
 
 
 class Accumulator(Protocol):

@@ -27,7 +27,7 @@ class Rows:
     """Rows that reached the window, with their event time and the place they came from.
 
     `place` is the partition of all, or a column with that of each; `at` are the rows' places in `offsets`, or None
-    where they are the same.
+    where they are the same. `ops` are +1 and -1, or None where no row can be withdrawn.
     """
 
     batch: pa.RecordBatch
@@ -35,6 +35,7 @@ class Rows:
     place: str | pa.Array
     all_offsets: np.ndarray
     at: np.ndarray | None = None
+    ops: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -54,7 +55,13 @@ class Rows:
         rows = places(rows)
         place = self.place if isinstance(self.place, str) else take_column(self.place, rows)
         at = np.arange(len(self)) if self.at is None else self.at
-        return Rows(take_column(self.batch, rows), self.times[rows], place, self.all_offsets, at[rows])
+        ops = None if self.ops is None else self.ops[rows]
+        return Rows(take_column(self.batch, rows), self.times[rows], place, self.all_offsets, at[rows], ops)
+
+    @property
+    def signs(self) -> np.ndarray:
+        """The sign of each row."""
+        return np.ones(len(self), dtype=np.int8) if self.ops is None else self.ops
 
 
 def concat_rows(parts: Sequence[Rows]) -> Rows:
@@ -68,6 +75,7 @@ def concat_rows(parts: Sequence[Rows]) -> Rows:
         np.concatenate([part.times for part in parts]),
         pa.concat_arrays([part.partitions for part in parts]),
         np.concatenate([part.offsets for part in parts]),
+        ops=None if all(part.ops is None for part in parts) else np.concatenate([part.signs for part in parts]),
     )
 
 
@@ -82,11 +90,13 @@ def group_rows(compiled: Compiled, rows: Rows, order: np.ndarray, starts: np.nda
     # Numbers do not ask when and where they came from.
     nothing = (rows.times[:0], pa.array([], pa.string()), rows.offsets[:0])
     place = nothing if compiled.numeric else (rows.times[order], rows.partitions.take(taken), rows.offsets[order])
+    times, partitions, offsets = place
     held = []
-    for (_, aggregate), accumulator in zip(compiled.plan.aggregates, compiled.accumulators, strict=True):
+    ops = None if rows.ops is None else rows.ops[order]
+    for (_, aggregate), accumulator in zip(compiled.aggregates, compiled.accumulators, strict=True):
         by = None if aggregate.by is None else rows.batch.column(aggregate.by).take(taken)
         values = _values(compiled, aggregate, rows).take(taken)
-        held.append(accumulator.partial(Grouped(starts, values, by, *place)))
+        held.append(accumulator.partial(Grouped(starts, values, by, times, partitions, offsets, ops)))
     return tuple(held)
 
 
@@ -123,9 +133,7 @@ def _by_arrow(compiled: Compiled, rows: Rows, groups: list[pa.Array]) -> tuple[K
     specs: list[tuple[Any, ...]] = [([], "count_all")]
     wanted: list[tuple[int, bool] | None] = []
     names = [f"g{i}" for i in range(len(groups))]
-    for i, ((_, aggregate), accumulator) in enumerate(
-        zip(compiled.plan.aggregates, compiled.accumulators, strict=True)
-    ):
+    for i, ((_, aggregate), accumulator) in enumerate(zip(compiled.aggregates, compiled.accumulators, strict=True)):
         if not isinstance(accumulator, Native):
             return None
         if accumulator.counts_all:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.aggregate import LISTS, ZERO_WHEN_EMPTY
+from penstock.aggregate import LISTS, ZERO_WHEN_EMPTY, Aggregate
 from penstock.arrow import arrow_schema, arrow_type
 from penstock.engine.accumulator import Accumulator
 from penstock.engine.accumulators import accumulator_of
 from penstock.engine.cells import Held
 from penstock.engine.native import Native
 from penstock.engine.saturate import plus
+from penstock.engine.signed import signed_accumulator
 from penstock.plan import Plan
 from penstock.trigger import When
 from penstock.window import Custom, EventPair, Session, Sliding
@@ -28,7 +29,19 @@ class Compiled:
     plan: Plan
 
     @cached_property
+    def signed(self) -> bool:
+        """Whether records may be withdrawn."""
+        return self.plan.signed
+
+    @cached_property
+    def aggregates(self) -> tuple[tuple[str, Aggregate], ...]:
+        """The aggregates, and where records may be withdrawn, last, how many of them are left."""
+        return (*self.plan.aggregates, ("@left", Aggregate("rows"))) if self.signed else self.plan.aggregates
+
+    @cached_property
     def accumulators(self) -> tuple[Accumulator, ...]:
+        if self.signed:
+            return tuple(signed_accumulator(name, one, self.plan) for name, one in self.aggregates)
         return tuple(accumulator_of(name, one, self.plan.schema) for name, one in self.plan.aggregates)
 
     @cached_property
@@ -66,6 +79,7 @@ class Compiled:
         return pa.schema([
             *self.row_schema, ("@event_time", pa.int64()), ("@watermark", pa.int64()), ("@late_by", pa.int64()),
             ("@partition", pa.string()), ("@offset", pa.int64()), ("@windows", missed),
+            *([("@op", pa.int8())] if self.signed else []),
         ])  # fmt: skip
 
     @cached_property
@@ -103,13 +117,17 @@ class Compiled:
         """The least W under which windows with these ends have expired."""
         return plus(self.complete_at(end), self.plan.lateness)
 
+    def emptied(self, held: Held) -> np.ndarray:
+        """Which windows have no record left, of those that may be withdrawn; a piece is what it is."""
+        left: np.ndarray = held[-1][0]
+        return np.zeros(len(left), dtype=bool) if self.plan.pieces else left <= 0
+
     def results(self, held: Held, records: np.ndarray) -> tuple[pa.Array, ...]:
         """The aggregates' columns; a pane of no records shows what an empty pane shows."""
         made = []
-        empty = records == 0
-        for (_, aggregate), a, columns, kind in zip(
-            self.plan.aggregates, self.accumulators, held, self.result_types, strict=True
-        ):
+        empty = self.emptied(held) if self.signed else records == 0
+        computed = zip(self.accumulators, held, strict=True)
+        for (_, aggregate), kind, (a, columns) in zip(self.plan.aggregates, self.result_types, computed, strict=False):
             column = a.result(columns)
             if column.type != kind:
                 column = column.cast(kind)

@@ -132,6 +132,8 @@ def _flat(table: Any) -> tuple[dict[str, Any], dict[str, list[int] | None]]:
     shape: dict[str, list[int] | None] = {}
     for name in (field.name for field in fields(table) if field.name != "withdrawn"):
         value = getattr(table, name)
+        if name == "signs" and not value:
+            continue
         if not isinstance(value, tuple):
             flat[name], shape[name] = value, None
             continue

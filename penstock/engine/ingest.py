@@ -63,12 +63,18 @@ def ingest(compiled: Compiled, given: SourceBatch, watermark: int, now: int) -> 
 def ingest_rows(compiled: Compiled, one: Input, given: SourceBatch, stamped: Read, watermark: int) -> Ingested:
     """Rows that have their event time: the other row steps, windows, and one row for each key and window."""
     read = prepared_rows(compiled.plan, one, stamped)
-    rows = Rows(read.batch, read.times, f"{given.source}/{given.partition}", given.offsets, read.at)
+    rows = arrived_rows(given, read, compiled.signed)
     placed = _placed(compiled, rows, watermark)
     late, judged_later = (0 if some is None else len(some) for some in (placed.late, placed.suspects))
     counts = counted(read) + Counts(late=late, kept=len(rows) - late - judged_later, missed=placed.missed)
     blob = Blob(given.origin, placed.cells, placed.suspects)
     return Ingested(blob, placed.late, report_of(given, stamped), read.bad, counts)
+
+
+def arrived_rows(given: SourceBatch, read: Read, signed: bool) -> Rows:
+    """Rows as a stage sees them; where some may be withdrawn, each has its sign."""
+    rows = Rows(read.batch, read.times, f"{given.source}/{given.partition}", given.offsets, read.at, read.ops)
+    return replace(rows, ops=rows.signs) if signed else rows
 
 
 def report_of(given: SourceBatch, stamped: Read) -> Report:

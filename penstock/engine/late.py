@@ -43,6 +43,7 @@ def _table(compiled: Compiled, late: LateRows, watermark: int) -> pa.Table:
         *rows.batch.columns, pa.array(rows.times), pa.array(np.full(len(rows), watermark)),
         pa.array(behind(watermark, rows.times)), rows.partitions, pa.array(rows.offsets),
         pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), windows),
+        *([pa.array(rows.signs)] if compiled.signed else []),
     ]  # fmt: skip
     return pa.Table.from_arrays(columns, schema=compiled.late_schema)
 

@@ -33,6 +33,8 @@ def shown_late(stage: AnyStage, entry: int, late: pa.Table) -> pa.Table:
         windows = whole(late.column("@windows"))
         bounds = [_instants(windows.values.field(name)) for name in ("start", "end")]
         shown.append(pa.ListArray.from_arrays(windows.offsets, pa.StructArray.from_arrays(bounds, ["start", "end"])))
+    if "@op" in late.column_names:
+        shown.append(late.column("@op"))
     names = stage.entries[entry].schema.names
     row = [late.column(name) for name in names]
     return pa.Table.from_arrays([*row, *shown], schema=output_schema(stage, "late", stage.entries[entry].name))

@@ -54,7 +54,7 @@ class Bad:
 class Read:
     """Rows on their way: their columns, the place of each in the batch it came in, and its event time.
 
-    `at` is None as long as every row is still in its place.
+    `at` is None as long as every row is still in its place, `ops` where no row can be withdrawn.
     """
 
     batch: pa.RecordBatch
@@ -65,12 +65,14 @@ class Read:
     filtered: int = 0
     added: int = 0
     dropped: int = 0
+    ops: np.ndarray | None = None
 
     def keep(self, rows: np.ndarray) -> None:
         """Only these rows go on."""
         self.at = self.places()[rows]
         self.batch = take_column(self.batch, rows)
         self.times = self.times[rows] if len(self.times) else self.times
+        self.ops = None if self.ops is None else self.ops[rows]
 
     def places(self) -> np.ndarray:
         """The place of each row in the batch it came in."""
@@ -101,7 +103,7 @@ def stamped_rows(one: Input, given: SourceBatch, now: int) -> Read:
 
 def prepared_rows(stage: AnyStage, one: Input, stamped: Read) -> Read:
     """Rows that have their event time, as they reach a stage; what they were before is left as it is."""
-    read = Read(stamped.batch, stamped.times, stamped.at)
+    read = Read(stamped.batch, stamped.times, stamped.at, ops=stamped.ops)
     held = one.stamped_schema
     for step in one.after:
         held = _step(read, step, held)
@@ -197,6 +199,7 @@ def _map_batches(read: Read, step: MapBatches) -> None:
     rows = np.array(origin, dtype=np.int64)
     read.at = places[rows]
     read.times = read.times[rows] if len(read.times) else read.times
+    read.ops = None if read.ops is None else read.ops[rows]
     whole = pa.Table.from_batches(parts, arrow_schema(step.schema)).combine_chunks().to_batches()
     read.batch = whole[0] if whole else to_arrow([], step.schema)
 

@@ -227,6 +227,8 @@ def _expiring(
 
 
 def _panes(compiled: Compiled, windows: Cells) -> list[pa.Table]:
+    if compiled.signed:
+        windows = windows.take(~compiled.emptied(windows.held))
     if not len(windows):
         return []
     n = len(windows)

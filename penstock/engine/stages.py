@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from penstock.batch import Counts
 from penstock.dedup import duplicates_of
 from penstock.engine.combine import Rows
 from penstock.engine.compiled import Compiled
-from penstock.engine.ingest import Blob, counted, ingest_rows
+from penstock.engine.ingest import Blob, arrived_rows, counted, ingest_rows
 from penstock.engine.late import late_table
 from penstock.engine.memory import Saved, part_names, restored, saved
 from penstock.engine.operators.makers import operator_of
@@ -177,13 +177,17 @@ class RowEngine:
 
     stage: RowStage
     operator: Any = field(init=False)
+    signed: tuple[bool, ...] = field(init=False)
+    withdraws: bool = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "operator", operator_of(self.stage))
+        object.__setattr__(self, "signed", tuple(entry.signed for entry in self.stage.entries))
+        object.__setattr__(self, "withdraws", self.stage.withdraws())
 
     def arrived(self, entry: int, one: Input, given: SourceBatch, stamped: Read, watermark: int) -> Arrived:
         read = prepared_rows(self.stage, one, stamped)
-        rows = Rows(read.batch, read.times, f"{given.source}/{given.partition}", given.offsets, read.at)
+        rows = arrived_rows(given, read, self.signed[entry])
         return Arrived(RowBlob(entry, given.origin, rows), None, read.bad, counted(read))
 
     def late(self, entry: int, parts: Sequence[Any], watermark: int) -> pa.Table:
@@ -212,10 +216,16 @@ class RowEngine:
                 if one is not None and len(one)}  # fmt: skip
         rejected = sum(len(one) for one in made.late if one is not None)
         kept = sum(len(side) for side in sides) - rejected - len(made.bad)
-        outputs = {name: one for name, one in made.outputs.items() if len(one.times)}
+        outputs = {name: self._with_signs(one) for name, one in made.outputs.items() if len(one.times)}
         again = duplicates_of(self.stage.operator, {name: len(one.times) for name, one in outputs.items()})
         counts = Counts(late=rejected, kept=kept, quarantined=len(made.bad), deduplicated=again)
         return StageStepped(made.memory, None, outputs, late, _unusable(sides, made), counts, made.hold)
+
+    def _with_signs(self, rows: Outgoing) -> Outgoing:
+        """Where rows may be withdrawn each has its sign, also in a batch in which none is."""
+        if rows.ops is not None or not self.withdraws:
+            return rows
+        return replace(rows, ops=np.ones(len(rows.times), dtype=np.int8))
 
     def saved(self, memory: Any, known: Container[str] = ()) -> Saved:
         made: Saved = self.operator.saved(memory, known)

@@ -56,7 +56,8 @@ class Withdrawn:
 class Windows:
     """Every open window of a shard.
 
-    `held_records` are those in the accumulators; it is 1 throughout where that is all of them.
+    `held_records` are those in the accumulators; it is 1 throughout where that is all of them. Where records may be
+    withdrawn, `signs` has two columns: how many of the unshown are withdrawals, and whether a pane stands.
     """
 
     keys: Keys
@@ -78,9 +79,15 @@ class Windows:
     shown: Held
     last: tuple[Any, ...]
     withdrawn: Withdrawn
+    signs: tuple[np.ndarray, ...] = ()
 
     def __len__(self) -> int:
         return len(self.start)
+
+    @property
+    def came(self) -> np.ndarray:
+        """How many of the unshown records are no withdrawals."""
+        return self.unshown - self.signs[0] if self.signs else self.unshown
 
     def take(self, rows: np.ndarray) -> Windows:
         """These rows, by place (each at most once) or by mask."""
@@ -99,6 +106,7 @@ class Windows:
             shown=take_held(self.shown, rows),
             last=take_arrays(self.last, rows),
             withdrawn=gone,
+            signs=take_arrays(self.signs, rows),
         )
 
     def settled(self) -> Windows:
@@ -122,6 +130,7 @@ def concat_windows(*given: Windows) -> Windows:
         shown=concat_held([one.shown for one in parts]),
         last=concat_arrays([one.last for one in parts]),
         withdrawn=concat_withdrawn(gone),
+        signs=concat_arrays([one.signs for one in parts]),
     )
 
 
@@ -154,8 +163,13 @@ def new_windows(compiled: Compiled, cells: Cells, watermark: int, now: int) -> W
         constant(0, n), constant(0, n), tuple(off.astype(np.int8) for _ in slots(compiled.plan.trigger)), cells.held,
         zero_held(n, compiled.accumulators) if keeps_shown(compiled) else (),
         tuple(pa.nulls(n, kind) for kind in compiled.result_types) if keeps_last(compiled) else (),
-        no_withdrawals(compiled),
+        no_withdrawals(compiled), (withdrawals(cells), off) if compiled.signed else (),
     )  # fmt: skip
+
+
+def withdrawals(cells: Cells) -> np.ndarray:
+    """How many of the records of each cell are withdrawals: what is left is those that came without them."""
+    return (cells.records - cells.held[-1][0]) // 2
 
 
 def no_windows(compiled: Compiled) -> Windows:

@@ -31,10 +31,11 @@ State = tuple[np.ndarray, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What triggers see of their windows: a value or a truth for each."""
+    """What triggers see of their windows: a value or a truth for each; of `unshown` records so many `came`."""
 
     now: int
     unshown: np.ndarray
+    came: np.ndarray
     first_unshown: np.ndarray
     complete: np.ndarray
     on_time_due: np.ndarray
@@ -116,7 +117,7 @@ class _Tree:
             case AtWatermark():
                 return self._at_watermark(node, number)
             case Count(n):
-                return sight.unshown >= n
+                return sight.came >= n
             case After(delay):
                 return new & (sight.now >= plus(sight.first_unshown, delay))
             case Every(period, offset):

@@ -20,7 +20,17 @@ from penstock.engine.compiled import Compiled
 from penstock.engine.expression import evaluate
 from penstock.engine.matching import match
 from penstock.engine.panes import pane_table
-from penstock.engine.table import EARLY, LATE, ON_TIME, Windows, concat_windows, keeps_last, keeps_shown, new_windows
+from penstock.engine.table import (
+    EARLY,
+    LATE,
+    ON_TIME,
+    Windows,
+    concat_windows,
+    keeps_last,
+    keeps_shown,
+    new_windows,
+    withdrawals,
+)
 from penstock.engine.trigger import Sight, fired, ready
 from penstock.expression import EvaluationError
 from penstock.instant import MIN_TIME
@@ -75,6 +85,7 @@ def put(compiled: Compiled, windows: Windows, cells: Cells, clock: Clock) -> Win
             ),
             unshown=_added(windows.unshown, at, taken.records),
             newest=put_column(windows.newest, at, np.maximum(windows.newest[at], taken.newest)),
+            signs=(_added(windows.signs[0], at, withdrawals(taken)), windows.signs[1]) if compiled.signed else (),
         )
     return concat_windows(windows, fresh)
 
@@ -119,7 +130,7 @@ def look(compiled: Compiled, windows: Windows, clock: Clock) -> Sight:
         for part in whens:
             holds[part] = np.zeros(len(windows), dtype=bool)
             holds[part][new] = _holds(compiled, part, values)
-    return Sight(clock.now, windows.unshown, windows.first_unshown, complete, due, holds)
+    return Sight(clock.now, windows.unshown, windows.came, windows.first_unshown, complete, due, holds)
 
 
 def show(
@@ -139,14 +150,27 @@ def show(
         shown = (gone.index, gone.timing, gone.event_time)
         panes.append(pane_table(compiled, keys, (gone.start, gone.end), gone.values, shown, (False, -1)))
     if compiled.plan.shown_mode == "retracting":
-        again = np.flatnonzero(windows.index > 0)
+        again = np.flatnonzero(windows.signs[1] if compiled.signed else windows.index > 0)
         if len(again):
             old = windows.take(again)
             shown = (old.index - 1, old.last_timing, old.last_event_time)
             panes.append(pane_table(compiled, old.keys, (old.start, old.end), old.last, shown, (False, -1)))
-    shown = (windows.index, when, event_time(compiled, windows))
-    panes.append(pane_table(compiled, windows.keys, (windows.start, windows.end), values, shown, (final, 1)))
+    shows = np.flatnonzero(_shows(compiled, windows)) if compiled.signed else None
+    showing = windows if shows is None else windows.take(shows)
+    if len(showing):
+        when, seen = (when, values) if shows is None else (when[shows], take_arrays(values, shows))
+        shown = (showing.index, when, event_time(compiled, showing))
+        panes.append(pane_table(compiled, showing.keys, (showing.start, showing.end), seen, shown, (final, 1)))
     return panes, values
+
+
+def _shows(compiled: Compiled, windows: Windows) -> np.ndarray:
+    """Which windows show a pane: those with a record left, and once more one whose pane stands and is now empty.
+
+    Where panes are withdrawn, the withdrawal says as much.
+    """
+    filled = ~compiled.emptied(windows.held)
+    return filled if compiled.plan.shown_mode == "retracting" else filled | windows.signs[1]
 
 
 def timing(compiled: Compiled, windows: Windows, clock: Clock) -> np.ndarray:
@@ -176,9 +200,13 @@ def _after(
         held = put_held(held, rows, zero_held(len(rows), compiled.accumulators))
         held_records = put_column(held_records, rows, 0)
     kept = ~np.isin(windows.withdrawn.owner, rows)
+    signs, steps = windows.signs, 1 if not compiled.signed else _shows(compiled, showing)
+    if compiled.signed:
+        stands = ~compiled.emptied(showing.held) & (not compiled.plan.pieces)
+        signs = put_column(signs[0], rows, 0), put_column(signs[1], rows, stands)
     return replace(
-        windows, held=held, held_records=held_records, shown=shown,
-        index=put_column(windows.index, rows, showing.index + 1),
+        windows, held=held, held_records=held_records, shown=shown, signs=signs,
+        index=put_column(windows.index, rows, showing.index + steps),
         unshown=put_column(windows.unshown, rows, 0),
         on_time_shown=put_column(windows.on_time_shown, rows, showing.on_time_shown | (when == ON_TIME)),
         last_timing=put_column(windows.last_timing, rows, when) if shows_again else windows.last_timing,

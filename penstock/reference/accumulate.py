@@ -12,12 +12,13 @@ from penstock.sketch import new_sketch, sketch_result, union_sketches, update_sk
 
 
 class Record(NamedTuple):
-    """A row with its event time and the place it came from, which settles ties."""
+    """A row with its event time and the place it came from, which settles ties; `op` is -1 where it is withdrawn."""
 
     time: int
     partition: str
     offset: int
     row: dict[str, Any]
+    op: int = 1
 
 
 def zero(aggregate: Aggregate) -> Any:
@@ -150,7 +151,7 @@ def _better(aggregate: Aggregate, left: Any, right: Any) -> Any:
     return low if aggregate.kind == "min" else high
 
 
-class _Descending:
+class Descending:
     """Turns an order around, for what is best first."""
 
     __slots__ = ("value",)
@@ -158,11 +159,11 @@ class _Descending:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __lt__(self, other: _Descending) -> bool:
+    def __lt__(self, other: Descending) -> bool:
         return bool(other.value < self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Descending) and bool(self.value == other.value)
+        return isinstance(other, Descending) and bool(self.value == other.value)
 
 
 def _ordered(aggregate: Aggregate, held: list[Any], record: Record, value: Any) -> list[Any]:
@@ -174,7 +175,7 @@ def _ordered(aggregate: Aggregate, held: list[Any], record: Record, value: Any) 
             return held
         rank = order(by)
     if aggregate.kind in ("last", "arg_max", "top_k"):
-        rank = _Descending(rank)
+        rank = Descending(rank)
     item = (rank, record.partition, record.offset, value)
     return sorted([*held, item], key=lambda entry: entry[:3])[: _limit(aggregate)]
 

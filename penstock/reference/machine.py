@@ -6,6 +6,7 @@ window once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ from penstock.expression import EvaluationError
 from penstock.instant import MAX_TIME, MIN_TIME, plus
 from penstock.pane import Late, Pane, Timing
 from penstock.plan import Plan
-from penstock.reference import accumulate, trigger as when
+from penstock.reference import accumulate, signed, trigger as when
 from penstock.reference.accumulate import Record, canonical
 from penstock.reference.expression import evaluator
 from penstock.trigger import Trigger, When, uncomputable
@@ -26,7 +27,7 @@ Key = tuple[Any, ...]
 
 @dataclass
 class Open:
-    """A window of a key that is still held."""
+    """A window of a key that is still held; `last` is the pane that stands, `withdrawals` those among the unshown."""
 
     window: Window
     trigger: when.Memory
@@ -35,6 +36,7 @@ class Open:
     records: int = 0
     held_records: int = 0
     unshown: int = 0
+    withdrawals: int = 0
     first_unshown_at: int = 0
     newest: int = MIN_TIME
     index: int = 0
@@ -54,6 +56,7 @@ class Machine:
 
     def __post_init__(self) -> None:
         schema, results = self.plan.schema, self.plan.result_schema
+        self.signed = self.plan.signed
         self.doubles = {column.name for column in results.columns if column.type == "double"}
         self.wheres: list[Callable[..., object] | None] = [
             None if a.where is None else evaluator(a.where, schema) for _, a in self.plan.aggregates
@@ -102,7 +105,8 @@ class Machine:
         complete = self.complete(open_.window)
         due = complete and not open_.born_late and not open_.on_time_shown
         holds = {part: self._holds(test, open_) for part, test in self.whens.items()} if open_.unshown else {}
-        return when.Sight(self.now, open_.unshown, open_.first_unshown_at, complete, due, holds)
+        came = open_.unshown - open_.withdrawals
+        return when.Sight(self.now, open_.unshown, came, open_.first_unshown_at, complete, due, holds)
 
     def _holds(self, test: Callable[..., object], open_: Open) -> bool:
         try:
@@ -112,9 +116,10 @@ class Machine:
 
     def results(self, held: list[Any], records: int) -> dict[str, Any]:
         values = {
-            name: accumulate.result(aggregate, accumulator, records)
+            name: signed.result(aggregate, accumulator, records, self.plan.pieces) if self.signed
+            else accumulate.result(aggregate, accumulator, records)
             for (name, aggregate), accumulator in zip(self.plan.aggregates, held, strict=True)
-        }
+        }  # fmt: skip
         for name, aggregate in self.plan.aggregates:
             accumulate.refuse_overflow(name, aggregate, values[name])
         # An empty sum is the integer 0 whatever it sums; in a column of doubles it is a double.
@@ -131,14 +136,18 @@ class Machine:
         self.panes += sorted(open_.withdrawn, key=lambda pane: pane.window)
         if self.plan.shown_mode == "retracting" and open_.last is not None:
             self.panes.append(_withdrawal(open_.last))
-        pane = Pane(
-            key, open_.window, self.results(open_.held, open_.held_records), open_.index, timing, final, 1,
-            open_.newest if isinstance(self.plan.window, Global) else self.plan.window.last_instant(open_.window),
-        )  # fmt: skip
-        self.panes.append(pane)
-        open_.last, open_.withdrawn = pane, []
-        open_.index += 1
-        open_.unshown = 0
+        # All of whose records were withdrawn: what stands is taken back, or shown empty once; else there is nothing.
+        empty = self.signed and not self.plan.pieces and open_.held_records <= 0
+        if not empty or (self.plan.shown_mode != "retracting" and open_.last is not None):
+            pane = Pane(
+                key, open_.window, self.results(open_.held, open_.held_records), open_.index, timing, final, 1,
+                open_.newest if isinstance(self.plan.window, Global) else self.plan.window.last_instant(open_.window),
+            )  # fmt: skip
+            self.panes.append(pane)
+            open_.last = pane
+            open_.index += 1
+        open_.last, open_.withdrawn = None if empty else open_.last, []
+        open_.unshown = open_.withdrawals = 0
         open_.on_time_shown = open_.on_time_shown or timing == "on_time"
         if self.plan.shown_mode == "discarding":
             open_.shown = self.combined(open_.shown or self.zeros(), open_.held)
@@ -163,13 +172,14 @@ class Machine:
         partial = []
         for (_, aggregate), where in zip(self.plan.aggregates, self.wheres, strict=True):
             taken = [record for record in records if where is None or where(record.row) is True]
-            partial.append(accumulate.add_all(aggregate, taken))
+            partial.append(signed.left_of(aggregate, taken) if self.signed else accumulate.add_all(aggregate, taken))
         open_.held = self.combined(open_.held, partial)
         if open_.unshown == 0:
             open_.first_unshown_at = self.now
         open_.records += len(records)
-        open_.held_records += len(records)
+        open_.held_records += sum(record.op for record in records)
         open_.unshown += len(records)
+        open_.withdrawals += sum(record.op < 0 for record in records)
         open_.newest = max(open_.newest, *(record.time for record in records))
         self.counts += Counts(placed=len(records))
 
@@ -201,15 +211,16 @@ class Machine:
         """A record that no window takes any more."""
         source, partition = record.partition.split("/", 1)
         behind = min(self.watermark - record.time, MAX_TIME)
-        self.late.append(Late(record.row, record.time, self.watermark, behind, source, partition, windows))
+        late = Late(record.row, record.time, self.watermark, behind, source, partition, windows, record.op)
+        self.late.append(late)
         self.counts += Counts(late=1)
 
     def zeros(self) -> list[Any]:
-        return [accumulate.zero(aggregate) for _, aggregate in self.plan.aggregates]
+        return [Counter() if self.signed else accumulate.zero(aggregate) for _, aggregate in self.plan.aggregates]
 
     def combined(self, left: list[Any], right: list[Any]) -> list[Any]:
         return [
-            accumulate.combine(aggregate, a, b)
+            signed.both(a, b) if self.signed else accumulate.combine(aggregate, a, b)
             for (_, aggregate), a, b in zip(self.plan.aggregates, left, right, strict=True)
         ]
 

@@ -33,11 +33,12 @@ class Stamped(NamedTuple):
 
 
 class Travelling(NamedTuple):
-    """A row on its way, with its origin."""
+    """A row on its way, with its origin, and whether it comes (+1) or is withdrawn (-1)."""
 
     arrival: Arrival
     row: Row
     time: int
+    op: int = 1
 
 
 @dataclass
@@ -66,7 +67,7 @@ class Reading:
         if isinstance(stage, Plan):
             rows = self._countable(stage, rows, held)
         return [
-            Record(row.time, f"{row.arrival.source}/{row.arrival.partition}", row.arrival.offset, row.row)
+            Record(row.time, f"{row.arrival.source}/{row.arrival.partition}", row.arrival.offset, row.row, row.op)
             for row in rows
         ]
 

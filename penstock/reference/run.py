@@ -72,7 +72,7 @@ class ReferenceRun:
         given: dict[str, list[Travelling]] = {}
         for row in played.given(plan):
             arrival = Arrival(f"{plan.label}.{row.output}", "0", self.given[number], row.row)
-            given.setdefault(row.output, []).append(Travelling(arrival, dict(row.row), row.event_time))
+            given.setdefault(row.output, []).append(Travelling(arrival, dict(row.row), row.event_time, row.op))
             self.given[number] += 1
         for output, rows in given.items():
             for feed in self.flow.fed_from(number, output):

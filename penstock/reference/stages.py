@@ -129,4 +129,4 @@ def _bad(one: Bad) -> Quarantined:
 def _late(record: Record, watermark: int) -> Late:
     behind = min(watermark - record.time, MAX_TIME)
     source, partition = record.partition.split("/", 1)
-    return Late(record.row, record.time, watermark, behind, source, partition, ())
+    return Late(record.row, record.time, watermark, behind, source, partition, (), record.op)

@@ -30,10 +30,11 @@ Memory = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a trigger sees of its window."""
+    """What a trigger sees of its window; of `unshown` records so many `came`, and the others are withdrawals."""
 
     now: int
     unshown: int
+    came: int
     first_unshown_at: int
     complete: bool
     on_time_due: bool
@@ -57,7 +58,7 @@ def ready(trigger: Trigger, memory: Memory, sight: Sight) -> bool:
                 return True
             return sight.unshown > 0 if trigger.late is None else ready(trigger.late, memory[-1], sight)
         case Count(n):
-            return sight.unshown >= n
+            return sight.came >= n
         case After(delay):
             return sight.unshown > 0 and sight.now >= plus(sight.first_unshown_at, delay)
         case Every():

@@ -109,7 +109,8 @@ class ConsoleWriter:
 def headings(target: Target) -> list[Heading]:
     """The columns that are shown: the window in one, the timing in another, `op` only where withdrawals can come."""
     if target.kind != "panes":
-        return [Heading(_text(one.name), _number(one.type)) for one in target.schema]
+        heads = [Heading(_text(one.name), _number(one.type)) for one in target.schema if not _is_sign(one.name, target)]
+        return [Heading("", False), *heads] if target.withdraws else heads
     heads = [
         Heading("window" if one.name == "window_start" else _text(one.name), _number(one.type))
         for one in target.schema
@@ -120,9 +121,9 @@ def headings(target: Target) -> list[Heading]:
 
 def shown_row(row: dict[str, Any], target: Target) -> list[str]:
     """A row in words, one for each heading."""
-    if target.kind != "panes":
-        return [_text(value) for value in row.values()]
     cells = ["+" if row["op"] > 0 else WITHDRAWN] if target.withdraws else []
+    if target.kind != "panes":
+        return [*cells, *(_text(value) for name, value in row.items() if not _is_sign(name, target))]
     for name, value in row.items():
         if name == "window_start":
             cells.append(window(value, row["window_end"]))
@@ -130,6 +131,10 @@ def shown_row(row: dict[str, Any], target: Target) -> list[str]:
             cells.append(_text(value))
     index = f" #{row['pane_index']}" if target.refires else ""
     return [*cells, f"{row['pane_timing'].replace('_', ' ')}{index}{' final' if row['pane_final'] else ''}"]
+
+
+def _is_sign(name: str, target: Target) -> bool:
+    return target.withdraws and name == "op"
 
 
 def window(start: datetime | None, end: datetime | None) -> str:

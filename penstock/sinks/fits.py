@@ -10,6 +10,8 @@ keeps that and every pane (the same with `history=True`), *append* takes every r
 | history | net, and every pane with its op beside it | the same | every pane with its op, no current answer | refused |
 | append | every pane with its op | the same | the same | appended |
 
+Rows of which one stands for each key (a running top-N: the key and the rank) are taken as retracting panes are.
+
 Whether windows fire again or panes are withdrawn changes no cell: an upsert takes a second pane as an update and a
 withdrawal as a delete; in an appended stream `pane_index` and `op` tell which pane is the last. Discarding stays
 refused for an upsert also where a window fires once: a change of trigger would else turn the table wrong in silence.
@@ -42,7 +44,8 @@ FITS: dict[tuple[str, str, str], str] = {
 
 def fit(form: str, target: Target, sink: str) -> str:
     """What becomes of an output in a sink of that form; raises PlanError where it does not fit."""
-    what = APPENDED if target.kind == "archive" else FITS[form, target.kind, target.mode]
+    kind = "panes" if target.answers else target.kind
+    what = APPENDED if target.kind == "archive" else FITS[form, kind, target.mode]
     if what != REFUSED:
         return what
     if target.kind == "panes":

@@ -71,7 +71,7 @@ class Memory:
         target = self._store().target
         if target is None:
             return []
-        if target.kind != "panes" or target.mode == "discarding":
+        if not target.answers:
             raise PenstockError(
                 f"{self.place} holds {target.mode + ' ' if target.kind == 'panes' else ''}{target.kind}, "
                 "which have no current answer",

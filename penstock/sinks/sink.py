@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Target:
     """What an output is, fixed for the life of a checkpoint; `keys` identify a row of the current answer.
 
-    `stream` is what its rows are called on their way, where a pipeline has several of a kind.
+    Rows that may be withdrawn and have such keys have a current answer, as panes do. `stream` is what its rows are
+    called on their way, where a pipeline has several of a kind.
     """
 
     sink: str
@@ -25,6 +26,11 @@ class Target:
     refires: bool = False
     withdraws: bool = False
     stream: str = field(default="", compare=False)
+
+    @property
+    def answers(self) -> bool:
+        """Whether there is a current answer: of its rows one stands for each key."""
+        return self.mode != "discarding" and (self.kind == "panes" or (self.kind == "rows" and bool(self.keys)))
 
 
 @dataclass(frozen=True, slots=True)

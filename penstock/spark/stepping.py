@@ -109,7 +109,7 @@ def _passed_on(job: Job, stage: int, shard: int, batch: int, steps: Sequence[Sta
             if feeds:
                 offsets = first + np.arange(len(rows.times))
                 given = SourceBatch(f"{label}.{output}", partition, offsets, rows.batch)
-                sending.add(given, Read(rows.batch, rows.times), feeds)
+                sending.add(given, Read(rows.batch, rows.times, ops=rows.ops), feeds)
                 sending.counts += Counts(given=len(feeds) * len(offsets))
             first += len(rows.times)
     return sending
@@ -127,6 +127,8 @@ def _streams(job: Job, stage: int, steps: Sequence[StageStepped]) -> dict[str, l
             if job.raw:
                 ops = np.ones(len(rows.times), np.int8) if rows.ops is None else rows.ops
                 table = table.append_column("@event_time", pa.array(rows.times)).append_column("@op", pa.array(ops))
+            elif rows.ops is not None:
+                table = table.append_column("op", pa.array(rows.ops))
             found.setdefault(at(stage, rows_of(name)), []).append(table)
     return {stream: tables for stream, tables in found.items() if job.raw or stream in job.written}
 

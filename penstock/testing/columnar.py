@@ -176,7 +176,7 @@ class _Playing:
             for feed in run.flow.fed_from(number, output):
                 self.counts += Counts(given=len(rows.times))
                 plain = _rows(pa.Table.from_batches([rows.batch]), plan.outputs[output])
-                self._feed(feed, derived, Read(rows.batch, rows.times), plain)
+                self._feed(feed, derived, Read(rows.batch, rows.times, ops=rows.ops), plain)
         return stepped
 
     def shown(self, number: int, stepped: StageStepped) -> StageOutcome:
@@ -238,13 +238,14 @@ def given_rows(name: str, schema: Schema, table: pa.Table) -> list[Given]:
 def late_rows(schema: Schema, table: pa.Table) -> list[Late]:
     """Late rows, each with its cause."""
     rows = _rows(table.select(schema.names), schema)
-    names = ["@event_time", "@watermark", "@late_by", "@partition", "@windows"]
+    names = ["@event_time", "@watermark", "@late_by", "@partition", "@windows", "@op"]
     causes = table.select([name for name in names if name in table.column_names]).to_pylist()
     made = []
     for row, why in zip(rows, causes, strict=True):
         source, partition = why["@partition"].split("/", 1)
         windows = tuple(Window(window["start"], window["end"]) for window in why.get("@windows", ()))
-        made.append(Late(row, why["@event_time"], why["@watermark"], why["@late_by"], source, partition, windows))
+        facts = (why["@event_time"], why["@watermark"], why["@late_by"], source, partition, windows, why.get("@op", 1))
+        made.append(Late(row, *facts))
     return made
 
 

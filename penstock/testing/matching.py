@@ -21,7 +21,7 @@ from penstock.testing.checking import checked_instant
 _TIMES = ("start", "end", "event_time", "W", "window_start", "window_end")
 _PANE = ("window", "start", "end", "index", "timing", "final", "event_time", "op",
          "window_start", "window_end", "pane_index", "pane_timing", "pane_final")  # fmt: skip
-_LATE = ("late_by", "W", "partition", "source", "windows")
+_LATE = ("late_by", "W", "partition", "source", "windows", "op")
 _BAD = ("reason", "step", "partition", "source", "offset")
 
 
@@ -83,8 +83,9 @@ def pane_facts(plan: Plan, pane: Pane) -> dict[str, Any]:
 
 
 def late_facts(late: Late) -> dict[str, Any]:
-    """Everything that can be expected of a late row, by name."""
+    """Everything that can be expected of a late row, by name; a column that is called op is meant."""
     return {
+        "op": late.op,
         **late.row,
         "late_by": late.late_by,
         "source": late.source,

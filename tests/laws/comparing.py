@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from penstock.batch import Outcome
 from penstock.pane import Pane
@@ -14,16 +14,21 @@ SUMS = frozenset(("mean", "var", "xs", "mean_v", "var_v", "sum_x"))
 def same_outcome(left: Outcome, right: Outcome, loose: Collection[str] = ()) -> None:
     """Equal but for the order of keys and windows; `loose` answers are approximate, and only alike."""
     assert left.counts == right.counts
-    one, two = sorted(left.panes, key=place), sorted(right.panes, key=place)
+    same_panes(left.panes, right.panes, loose)
+    assert sorted(map(repr, left.late)) == sorted(map(repr, right.late))
+    assert sorted(map(str, left.quarantined)) == sorted(map(str, right.quarantined))
+    withdrawn_first(left)
+    withdrawn_first(right)
+
+
+def same_panes(left: Sequence[Pane], right: Sequence[Pane], loose: Collection[str] = ()) -> None:
+    """The same panes but for their order."""
+    one, two = sorted(left, key=place), sorted(right, key=place)
     assert [facts(pane) for pane in one] == [facts(pane) for pane in two]
     for a, b in zip(one, two, strict=True):
         for name, value in a.values.items():
             alike = nearly(value, b.values[name]) if name in loose else same_value(name, value, b.values[name])
             assert alike, (str(a), name, value, b.values[name])
-    assert sorted(map(repr, left.late)) == sorted(map(repr, right.late))
-    assert sorted(map(str, left.quarantined)) == sorted(map(str, right.quarantined))
-    withdrawn_first(left)
-    withdrawn_first(right)
 
 
 def withdrawn_first(outcome: Outcome) -> None:

@@ -42,6 +42,8 @@ def stages(events: int) -> dict[str, ps.Rows | ps.Panes]:
     right = given.select("team", rival="user", met="at")
     drop = ps.pattern("high", "points > 8").then("low", "points < 3").within("3 seconds")
     sums = once.key_by("team").window(ps.tumbling("2 seconds")).aggregate(points=ps.sum("points"), n=ps.rows())
+    early = given.key_by("user").window(ps.tumbling("4 seconds")).trigger(ps.at_watermark(early=ps.count(1)))
+    plays = early.retracting().aggregate(n=ps.rows(), points=ps.sum("points"))
     return {
         "once": once,
         "streaks": streaks,
@@ -53,6 +55,9 @@ def stages(events: int) -> dict[str, ps.Rows | ps.Panes]:
                                             skip=ps.past_last(), timeouts=True),
         "sums": sums,
         "best": sums.stream.key_by("team").window(ps.tumbling("10 seconds")).aggregate(best=ps.max("points")),
+        "spread": plays.stream.key_by("n").window(ps.tumbling("8 seconds")).aggregate(
+            users=ps.rows(), points=ps.sum("points"), best=ps.max("points")),
+        "leaders": given.key_by("team").top(3, by="points"),
     }  # fmt: skip
 
 

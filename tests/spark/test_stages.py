@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import time
 from collections import Counter
@@ -33,6 +34,30 @@ def test_spark_agrees_with_the_reference_on_every_stage(data: st.DataObject, nam
         if restart:
             spark.restart()
         same_stages(reference.batch(rows, now=now), spark.batch(rows, now=now))
+    for _ in reference.flow.stages:
+        same_stages(*(script.batch((), watermark="+inf") for script in (reference, spark)))
+    assert reference.run.open_windows() == spark.run.open_windows() == 0
+
+
+CORRECTED = (
+    "corrections, values that are kept", "corrections, corrections, windows", "sessions, windows", "corrections, join",
+    "corrections, top", "least of windows, windows", "corrections as they are",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CORRECTED)
+def test_spark_agrees_with_the_reference_where_rows_are_withdrawn(name: str) -> None:
+    reference, spark = (Script(FLOWS[name](), engine) for engine in ("reference", "spark"))
+    several, chosen = len(reference.flow.inputs) > 1, random.Random(name)
+    for batch in range(4):
+        rows = [{"k": chosen.choice("abc"), "v": chosen.randint(-3, 9), "x": chosen.choice([None, 0.5, 1.5, 2.0]),
+                 "@partition": chosen.choice("012"), "at": 9 * batch + chosen.randint(0, 9)}
+                for _ in range(6)]  # fmt: skip
+        for row in rows[::2] if several else ():
+            row |= {"@source": "two", "then": row.pop("at")}
+        if batch == 2:
+            spark.restart()
+        same_stages(reference.batch(rows, now=1000 + 5 * batch), spark.batch(rows, now=1000 + 5 * batch))
     for _ in reference.flow.stages:
         same_stages(*(script.batch((), watermark="+inf") for script in (reference, spark)))
     assert reference.run.open_windows() == spark.run.open_windows() == 0

@@ -141,7 +141,7 @@ REFUSED = {
     "event time without a watermark": (lambda: EVENTS.event_time("at"), "does not say how the watermark",
                                        r"\.event_time\('at', watermark=ps\.bounded"),
     "event time of an unknown column without a watermark": (lambda: EVENTS.event_time("att"), "names the col", "'at'"),
-    "lateness of nothing": (lambda: hourly(lateness=None), "lateness is None", '^write words, such as "5 minutes"'),
+    "lateness of a number": (lambda: hourly(lateness=5), "lateness is 5", '^write words, such as "5 seconds"'),
     "delay of nothing": (lambda: ps.bounded(None), "delay is None", '"5 minutes"'),
     "size of a boolean": (lambda: ps.tumbling(True), "True, which is not a duration", '"5 minutes"'),
     "zone of nowhere": (lambda: ps.calendar("day", zone="xyzzyx"), "no time zone 'xyzzyx'", '^write zone="Europe/Berl'),

@@ -26,11 +26,11 @@ SHORT = {
     """,
     "aggregates of a plan": """
         accumulators self.accumulators compiled.accumulators self.plan.aggregates compiled.plan.aggregates
-        plan.aggregates wanted cells.held self.result_types
+        plan.aggregates wanted cells.held self.result_types compiled.aggregates self.aggregates computed
     """,
     "inputs, row steps and expressions of a plan": """
         compiled.plan.inputs plan.inputs one.before one.after flow.inputs flow.stages flow.above sources made.late
-        made.outputs.items shown.column_names sides nodes typed.args typed.node.args pairs choices
+        made.outputs.items shown.column_names sides self.stage.entries nodes typed.args typed.node.args pairs choices
     """,
     "nodes of a trigger": """
         trigger.walk compiled.plan.trigger.walk self.plan.trigger.walk stateful slots places whens finder.delays
@@ -54,6 +54,7 @@ LISTED = {
     ("opaque.py", "grouped_each"): "a fold or sketch of each (key, window)",
     ("opaque.py", "pairwise_each"): "a fold or sketch of each (key, window)",
     ("folds.py", "Folded.result"): "a fold's result",
+    ("signed.py", "SignedFold.partial"): "a fold of each (key, window), whose values may be withdrawn",
     ("sketches.py", "Sketch.result"): "a sketch's result",
     ("plain.py", "plain_values"): "the values that a fold or sketch is given",
     ("rows.py", "_each"): "a user's function of a row",
@@ -88,6 +89,9 @@ LISTED = {
     ("encoding.py", "_flat"): "columns of a part",
     ("encoding.py", "_read"): "columns of a part",
     ("order.py", "in_order"): "columns that order",
+    ("multiset.py", "Multiset._held"): "what ranks a value, and the value",
+    ("signed_numbers.py", "SignedFloat.partial"): "NaN and the two infinities",
+    ("signed_numbers.py", "SignedFloat.pairwise"): "columns of an accumulator",
     ("windows.py", "_after"): "aggregates",
     ("spans.py", "fold_grid"): "accumulators and their columns",
     ("spans.py", "_reductions"): "accumulators",

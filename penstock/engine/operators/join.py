@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from penstock.engine.cells import take_column
 from penstock.engine.combine import Rows
@@ -18,10 +19,11 @@ from penstock.engine.keys import equal
 from penstock.engine.memory import Saved
 from penstock.engine.operators.index import expanded, united
 from penstock.engine.operators.joined_rows import Given, Joined
-from penstock.engine.operators.kept_rows import Stored, kept_rows
+from penstock.engine.operators.kept_rows import Stored, concat_stored, kept_rows
 from penstock.engine.operators.kept_runs import Run, Shelf, run_names, run_parts, run_read, run_said, written
+from penstock.engine.operators.netting import left_over
 from penstock.engine.operators.operator import Emitted
-from penstock.engine.operators.reaching import left_reach, right_reach
+from penstock.engine.operators.reaching import Reach, left_reach, right_reach
 from penstock.engine.windows import Clock
 from penstock.instant import MAX_TIME, MIN_TIME, plus
 from penstock.join import Join, Together
@@ -41,12 +43,13 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class _Fresh:
-    """A side's arrivals that are not late, with how far each reaches and which have met a partner."""
+    """A side's arrivals that are not late, with how far each reaches, which have met a partner, and their signs."""
 
     stored: Stored
     low: np.ndarray
     high: np.ndarray
     met: np.ndarray
+    ops: np.ndarray | None = None
 
 
 class JoinOperator:
@@ -57,8 +60,9 @@ class JoinOperator:
         named = {} if rule.once else right_columns(self.right, rule.prefix)
         together = rule.reach if isinstance(rule.reach, Together) else None
         self.joined = Joined(sides, rule.outputs(sides)[MAIN], named, together)
-        # Left rows of a semi or anti join are gone with their first partner; elsewhere a mark says "has met one".
-        self.shelves = (Shelf(rule.once, rule.pads[0]), Shelf(False, rule.pads[1]))
+        # Left rows of a semi or anti join are gone with their first partner, rows that may be withdrawn when they are;
+        # elsewhere a mark says "has met one".
+        self.shelves = (Shelf(rule.once or self.left.signed, rule.pads[0]), Shelf(self.right.signed, rule.pads[1]))
 
     def start(self) -> Memory:
         """No rows."""
@@ -76,6 +80,8 @@ class JoinOperator:
         given: list[Given] = list(self._new_left(memory, left, right))
         lefts = self._held_left(memory, right, given, bound)
         rights = self._mark_right(memory, given, right, bound)
+        left, lefts = self._withdrawn(0, left, lefts, bound)
+        right, rights = self._withdrawn(1, right, rights, bound)
         kept = tuple(
             self._left_over(number, one, runs, memory.bound, bound, given)
             for number, (one, runs) in enumerate(((left, lefts), (right, rights)))
@@ -106,9 +112,12 @@ class JoinOperator:
         return sum(run.live for runs in memory.sides for run in runs)
 
     def _fresh(self, number: int, rows: Rows) -> _Fresh:
-        reach = right_reach(self.rule, rows.times) if number else left_reach(self.rule, rows.batch, rows.times)
+        reach = self._reach(number, rows.batch, rows.times)
         stored = Stored(kept_rows(rows, reach.until), (self.left, self.right)[number].keys)
-        return _Fresh(stored, reach.low, reach.high, np.zeros(len(rows), dtype=bool))
+        return _Fresh(stored, reach.low, reach.high, np.zeros(len(rows), dtype=bool), rows.ops)
+
+    def _reach(self, number: int, batch: pa.RecordBatch, times: np.ndarray) -> Reach:
+        return right_reach(self.rule, times) if number else left_reach(self.rule, batch, times)
 
     def _new_left(self, memory: Memory, left: _Fresh, right: _Fresh) -> Iterator[Given]:
         """What new left rows and all right rows give."""
@@ -126,8 +135,12 @@ class JoinOperator:
             return
         for other, run in zip(others, (None, *reached), strict=True):
             mine, theirs = self._pairs(left.stored, rows, low, high, other)
+            if run is not None and run.marks is not None and self.shelves[1].marked_leave:
+                there = ~run.marked()[theirs]
+                mine, theirs = mine[there], theirs[there]
             left.met[mine] = True
-            yield Given(left.stored, mine, other, theirs, right_run=run)
+            ops = _product((left.ops, mine), (right.ops if run is None else None, theirs))
+            yield Given(left.stored, mine, other, theirs, right_run=run, ops=ops)
 
     def _once(self, left: _Fresh, first: np.ndarray) -> Iterator[Given]:
         left.met[:] = first < MAX_TIME
@@ -149,23 +162,23 @@ class JoinOperator:
             stored = run.part.get()
             near = stored.index.rows[united(stored.index.ranges(*sought))]
             near = near[stored.kept.until[near] >= bound]
-            if self.rule.once and run.marks is not None:
+            if self.shelves[0].marked_leave and run.marks is not None:
                 near = near[~run.marked()[near]]
             if len(near):
-                met = self._met(stored, near, right.stored, given)
+                met = self._met(stored, near, right, given)
                 run = self.shelves[0].mark(run, met, bound) if self.rule.pads[0] or self.rule.once else run
             runs.append(run)
         return runs
 
-    def _met(self, stored: Stored, near: np.ndarray, right: Stored, given: list[Given]) -> np.ndarray:
+    def _met(self, stored: Stored, near: np.ndarray, right: _Fresh, given: list[Given]) -> np.ndarray:
         """Which of some held left rows meet a new right one, and what that gives."""
         own, limits = stored.kept.times[near], stored.kept.batch.select(list(self.rule.columns))
         reach = left_reach(self.rule, take_column(limits, near) if self.rule.columns else limits, own)
         if not self.rule.once:
-            mine, theirs = self._pairs(stored, near, reach.low, reach.high, right)
-            given.append(Given(stored, mine, right, theirs))
+            mine, theirs = self._pairs(stored, near, reach.low, reach.high, right.stored)
+            given.append(Given(stored, mine, right.stored, theirs, ops=_product((right.ops, theirs))))
             return mine
-        first = self._first(stored, near, reach.low, reach.high, right)
+        first = self._first(stored, near, reach.low, reach.high, right.stored)
         some = first < MAX_TIME
         if self.rule.how == "semi":
             times = np.maximum(first[some], own[some])
@@ -213,6 +226,30 @@ class JoinOperator:
             shelf.mark(run, np.concatenate(met[id(run)]), bound) if id(run) in met else run for run in memory.sides[1]
         ]
 
+    def _withdrawn(self, number: int, fresh: _Fresh, runs: list[Run], bound: int) -> tuple[_Fresh, list[Run]]:
+        """Rows that are withdrawn take those that are equal to them with them: new ones, and held ones."""
+        if fresh.ops is None or not (fresh.ops < 0).any():
+            return fresh, runs
+        rows = np.flatnonzero((fresh.ops < 0) & fresh.stored.keyed)
+        times = fresh.stored.kept.times[rows]
+        kept, taken = [], []
+        for run in runs:
+            if len(rows) and run.near(int(times.min()), int(times.max())):
+                stored = run.part.get()
+                found = stored.index.rows[united(stored.index.ranges(fresh.stored.hash[rows], times, times))]
+                found = found[(stored.kept.until[found] >= bound) & ~run.marked()[found]]
+                if len(found):
+                    taken.append(stored.take(found))
+                    run = self.shelves[number].mark(run, found, bound)
+            kept.append(run)
+        whole = concat_stored([*taken, fresh.stored])
+        signs = np.concatenate([np.ones(len(whole) - len(fresh.ops), np.int8), fresh.ops])
+        ties = (whole.kept.offsets, whole.kept.place)
+        left = left_over([pa.array(whole.kept.times), *whole.kept.batch.columns], signs, ties)
+        stored = whole.take(left[signs[left] > 0])
+        reach = self._reach(number, stored.kept.batch, stored.kept.times)
+        return _Fresh(stored, reach.low, reach.high, np.zeros(len(stored), dtype=bool)), kept
+
     def _left_over(
         self, number: int, fresh: _Fresh, runs: Sequence[Run], before: int, bound: int, given: list[Given]
     ) -> Runs:
@@ -232,13 +269,19 @@ class JoinOperator:
         elif len(waits):
             # What can match nothing is held only to be padded.
             waits &= fresh.stored.keyed & (fresh.low <= fresh.high)
-        if shelf.marked_leave:
+        if self.rule.once and number == 0:
             waits &= ~fresh.met
         stay = np.flatnonzero(waits)
         if len(stay):
             stored = fresh.stored if len(stay) == len(waits) else fresh.stored.take(stay)
             kept.append(shelf.run(stored, fresh.met[stay] if pads else None))
         return shelf.tidy(kept, bound)
+
+
+def _product(*signed: tuple[np.ndarray | None, np.ndarray]) -> np.ndarray | None:
+    """The signs of pairs: those of what both sides have; None where no side can be withdrawn."""
+    signs = [ops[rows] for ops, rows in signed if ops is not None]
+    return np.prod(signs, axis=0, dtype=np.int8) if signs else None
 
 
 def _padded(number: int, stored: Stored, rows: np.ndarray) -> Given:

@@ -13,6 +13,7 @@ from penstock.arrow import arrow_schema
 from penstock.engine.cells import take_column
 from penstock.engine.operators.kept_rows import Stored, ranks
 from penstock.engine.operators.kept_runs import Run
+from penstock.engine.operators.netting import left_over
 from penstock.engine.operators.operator import Outgoing
 from penstock.engine.operators.reaching import window_starts
 from penstock.join import Together
@@ -24,7 +25,7 @@ from penstock.stage import Side
 class Given:
     """Rows of a left and of a right table side by side; where one of them is None, the other is padded.
 
-    `right_run` is the run that the right table is of, if it was held.
+    `right_run` is the run that the right table is of, if it was held; `ops` are None where no row can be withdrawn.
     """
 
     left: Stored | None
@@ -33,6 +34,7 @@ class Given:
     right_rows: np.ndarray | None
     own_times: np.ndarray | None = None
     right_run: Run | None = None
+    ops: np.ndarray | None = None
 
     @cached_property
     def times(self) -> np.ndarray:
@@ -67,7 +69,10 @@ class Joined:
         order = _order(times, some)
         batches = [self._batch(one) for one in some]
         whole = batches[0] if len(some) == 1 else pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
-        return Outgoing(take_column(whole, order), times[order])
+        if all(one.ops is None for one in some):
+            return Outgoing(take_column(whole, order), times[order])
+        ops = np.concatenate([np.ones(len(one), np.int8) if one.ops is None else one.ops for one in some])[order]
+        return _net(Outgoing(take_column(whole, order), times[order], ops))
 
     def _batch(self, one: Given) -> pa.RecordBatch:
         n, columns = len(one), []
@@ -96,6 +101,13 @@ class Joined:
         start = window_starts(reach, table.kept.times[rows])
         kind = self.schema.field("window_start").type
         return [pa.array(bound).cast(kind) for bound in (start, start + reach.window.size)]
+
+
+def _net(rows: Outgoing) -> Outgoing:
+    """Rows that come and are withdrawn in one batch are not given at all."""
+    assert rows.ops is not None
+    left = left_over([pa.array(rows.times), *rows.batch.columns], rows.ops)
+    return Outgoing(take_column(rows.batch, left), rows.times[left], rows.ops[left])
 
 
 def _order(times: np.ndarray, given: Sequence[Given]) -> np.ndarray:

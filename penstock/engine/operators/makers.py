@@ -14,6 +14,7 @@ from penstock.engine.operators.passing import Passing
 from penstock.engine.operators.pattern import Matching
 from penstock.engine.operators.table_join import TableOperator
 from penstock.engine.operators.temporal import TemporalOperator
+from penstock.engine.operators.top import TopOperator
 from penstock.join import Join
 from penstock.keyed import Process
 from penstock.match import Match
@@ -21,11 +22,13 @@ from penstock.passing import Pass
 from penstock.stage import RowStage, Side
 from penstock.table_join import TableJoin
 from penstock.temporal import TemporalJoin
+from penstock.top import Top
 
 OPERATORS: dict[type, Callable[[Any, Sequence[Side]], Operator]] = {
     Pass: lambda rule, sides: Passing(),
     Process: Keyed,
     Dedup: Deduplicated,
+    Top: TopOperator,
     Join: JoinOperator,
     TemporalJoin: TemporalOperator,
     TableJoin: TableOperator,

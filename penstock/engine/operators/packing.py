@@ -46,6 +46,8 @@ def written_rows(blob: RowBlob) -> bytes:
     places = pa.RecordBatch.from_arrays(
         [pa.array(rows.times), rows.partitions, pa.array(rows.offsets)], names=["times", "place", "offset"]
     )
+    if rows.ops is not None:
+        places = places.append_column("op", pa.array(rows.ops))
     return packed({"entry": blob.entry, "origin": list(blob.origin)}, {"rows": rows.batch, "places": places})
 
 
@@ -57,6 +59,7 @@ def read_rows(data: bytes) -> RowBlob:
     rows = Rows(
         tables["rows"].combine_chunks().to_batches()[0], whole(places.column("times")).to_numpy(),
         whole(places.column("place")), whole(places.column("offset")).to_numpy(),
+        ops=whole(places.column("op")).to_numpy() if "op" in places.column_names else None,
     )  # fmt: skip
     return RowBlob(head["entry"], (source, partition, offset), rows)
 
@@ -75,12 +78,15 @@ def late_rows_table(parts: Sequence[Rows], watermark: int) -> pa.Table:
     """Late rows as a table, with W, how late each is and where it came from; there are no windows to miss."""
     tables = []
     for rows in parts:
+        signs = [] if rows.ops is None else [pa.array(rows.ops)]
         schema = pa.schema([
             *rows.batch.schema, ("@event_time", pa.int64()), ("@watermark", pa.int64()), ("@late_by", pa.int64()),
-            ("@partition", pa.string()), ("@offset", pa.int64()),
+            ("@partition", pa.string()), ("@offset", pa.int64()), *([("@op", pa.int8())] if signs else []),
         ])  # fmt: skip
-        columns = [*rows.batch.columns, pa.array(rows.times), pa.array(np.full(len(rows), watermark)),
-                   pa.array(behind(watermark, rows.times)), rows.partitions, pa.array(rows.offsets)]  # fmt: skip
+        columns = [
+            *rows.batch.columns, pa.array(rows.times), pa.array(np.full(len(rows), watermark)),
+            pa.array(behind(watermark, rows.times)), rows.partitions, pa.array(rows.offsets), *signs,
+        ]  # fmt: skip
         tables.append(pa.Table.from_arrays(columns, schema=schema))
     return pa.concat_tables(tables)
 

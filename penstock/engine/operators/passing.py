@@ -22,7 +22,7 @@ class Passing:
     def step(self, memory: None, arrivals: Sequence[Rows], clock: Clock) -> Emitted:
         """Give every row."""
         rows = arrivals[0]
-        return Emitted(None, {MAIN: Outgoing(rows.batch, rows.times)}, (None,), (), MAX_TIME)
+        return Emitted(None, {MAIN: Outgoing(rows.batch, rows.times, rows.ops)}, (None,), (), MAX_TIME)
 
     def saved(self, memory: None, known: Container[str] = ()) -> Saved:
         return Saved(framed({}), {})

@@ -67,7 +67,9 @@ class JoinMachine:
             found += self._matched(left, rights)
         for number in (0, 1):
             found += self._leave(number, [*old[number], *fresh[number]])
-        emitted.rows = [out for _, out in sorted(found, key=lambda one: one[0])]
+        for number in (0, 1):
+            self._withdraw(memory.sides[number])
+        emitted.rows = _net([out for _, out in sorted(found, key=lambda one: one[0])])
         emitted.hold = min(
             (one.record.time for n in (0, 1) if self.rule.pads[n] for one in memory.sides[n] if not one.matched),
             default=MAX_TIME,
@@ -93,7 +95,8 @@ class JoinMachine:
         for right in partners:
             left.matched = right.matched = True
             time = max(left.record.time, right.record.time)
-            given.append(((time, left.place, right.place), Out(MAIN, self._row(left, right), time)))
+            out = Out(MAIN, self._row(left, right), time, left.record.op * right.record.op)
+            given.append(((time, left.place, right.place), out))
         return given
 
     def _leave(self, number: int, rows: list[Held]) -> list[tuple[tuple[int, Place, Place], Out]]:
@@ -113,6 +116,14 @@ class JoinMachine:
                 given.append(((time, *places), Out(MAIN, row, time)))
         self.memory.sides[number][:] = kept
         return given
+
+    def _withdraw(self, rows: list[Held]) -> None:
+        """Rows that are withdrawn go, and take with them the last of those that are equal to them."""
+        for gone in [one for one in rows if one.record.op < 0]:
+            rows.remove(gone)
+            same = [one for one in rows if one.record.op > 0 and _same(one.record, gone.record)]
+            if same:
+                rows.remove(max(same, key=lambda one: one.place))
 
     def _row(self, left: Held | None, right: Held | None) -> dict[str, Any]:
         """The joined row; where one side is missing its columns are null, but for the keys."""
@@ -152,6 +163,29 @@ class JoinMachine:
             return Held(record, key, time, time, FOREVER)
         assert reach.low is not None
         return Held(record, key, time, time, min(plus(time, -reach.low.shift), FOREVER))
+
+
+def _same(one: Record, other: Record) -> bool:
+    return one.time == other.time and _values(one.row) == _values(other.row)
+
+
+def _values(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(map(canonical, row.values()))
+
+
+def _net(rows: list[Out]) -> list[Out]:
+    """Rows that come and are withdrawn in one batch are not given at all."""
+    if all(row.op > 0 for row in rows):
+        return rows
+    left: list[Out] = []
+    for row in rows:
+        same = [one for one in left if one.op == -row.op and one.time == row.time
+                and _values(one.row) == _values(row.row)]  # fmt: skip
+        if same:
+            left.remove(same[-1])
+        else:
+            left.append(row)
+    return left
 
 
 def _instant(bound: Bound | None, record: Record, unlimited: int) -> int | None:

@@ -18,14 +18,17 @@ from penstock.reference.operators.passing import Passing
 from penstock.reference.operators.pattern import Matching
 from penstock.reference.operators.table_join import TableMachine
 from penstock.reference.operators.temporal import TemporalMachine
+from penstock.reference.operators.top import TopMachine
 from penstock.stage import RowStage, Side
 from penstock.table_join import TableJoin
 from penstock.temporal import TemporalJoin
+from penstock.top import Top
 
 MACHINES: dict[type, Callable[[Any, Sequence[Side]], Machine]] = {
     Pass: lambda rule, sides: Passing(),
     Process: KeyedMachine,
     Dedup: DedupMachine,
+    Top: TopMachine,
     Join: JoinMachine,
     TemporalJoin: TemporalMachine,
     TableJoin: TableMachine,

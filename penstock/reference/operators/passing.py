@@ -16,7 +16,7 @@ class Passing:
 
     def step(self, arrivals: Sequence[Sequence[Record]], watermark: int, now: int) -> Emitted:
         """Give every row."""
-        return Emitted([Out(MAIN, record.row, record.time) for record in arrivals[0]])
+        return Emitted([Out(MAIN, record.row, record.time, record.op) for record in arrivals[0]])
 
     def held(self) -> int:
         """Nothing."""

@@ -42,7 +42,8 @@ def published_rows(path: str, *, current: bool) -> pa.Table:
     """All published rows in order, or the last answer of each key and window."""
     place = place_of(path)
     epoch = _epoch(place, path)
-    if current and (epoch.kind != "panes" or epoch.mode == "discarding"):
+    answers = epoch.kind == "panes" or (epoch.kind == "rows" and bool(epoch.keys))
+    if current and (not answers or epoch.mode == "discarding"):
         raise PenstockError(
             f"{shown(path)} holds {epoch.mode + ' ' if epoch.kind == 'panes' else ''}{epoch.kind}, "
             "which have no current answer",

@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.errors import PenstockError, did_you_mean
 from penstock.pipeline import Output, Pipeline
+from penstock.targets import target_of
 from penstock.testing.crash.sink_rows import readable
 from penstock.testing.crash.tape import Tape
 
@@ -70,7 +71,8 @@ def redirected(outputs: Sequence[Output], folder: Path, token: str) -> list[Any]
     """Each sink with a place of its own; those that shared a file share one again."""
     places: dict[str, int] = {}
     made = []
-    for sink, kind in ((output.sink, output.kind) for output in outputs):
+    for output in outputs:
+        sink = output.sink
         if _has(sink, "path"):
             number = places.setdefault(str(sink.path), len(places))
             plain = re.split(r"[/\\]", str(sink.path).rstrip("/\\"))[-1] or "sink"
@@ -79,7 +81,8 @@ def redirected(outputs: Sequence[Output], folder: Path, token: str) -> list[Any]
             changed: dict[str, Any] = {"path": str(place / plain)}
         else:
             changed = _elsewhere(sink, suffix(token, folder))
-        if kind == "panes" and _has(sink, "history"):
+        answers = target_of(output.plan, output.kind, "", output.name).answers or output.kind == "panes"
+        if answers and _has(sink, "history"):
             changed["history"] = True  # what was doubled and set right again is seen, too
         made.append(replace(sink, **changed))
     return made

@@ -1,0 +1,169 @@
+"""Which stage may read which: what takes a row back that was withdrawn, and what would count it twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock.aggregate import SKETCHES, Aggregate
+from penstock.duration import words
+from penstock.errors import PlanError
+from penstock.expression import columns_of
+from penstock.node import Name, Node
+from penstock.plan import Input, Plan
+from penstock.row_steps import Map, MapBatches, Project, Where
+from penstock.stage import RowStage
+from penstock.window import EventPair
+
+ADDED_UP = ("rows", "count", "sum")
+FACT, COMPUTED = "a fact", "computed"
+
+
+def refuse_refiring(plan: Plan) -> None:
+    """Refuse to hand panes on that take the place of others without a word: what reads them would count both."""
+    if plan.fires_once or plan.shown_mode == "retracting":
+        return
+    shown = f"panes come {plan.trigger}, {plan.shown_mode}, and lateness is {words(plan.lateness)}"
+    if plan.shown_mode == "accumulating":
+        raise PlanError(
+            "panes that replace one another cannot be read by another stage",
+            f"{shown}: a stage that reads them would take each for one more",
+            "write .retracting(), so that each pane withdraws the one before it; or show each window once",
+        )
+    if plan.window.merging:
+        raise PlanError(
+            "pieces of windows that merge cannot be read by another stage",
+            f"{shown}: one withdrawal takes back all that a window has shown, which was several rows",
+            "write .retracting(), so that each pane withdraws the one before it",
+        )
+
+
+def refuse_signed(stage: Plan | RowStage) -> None:
+    """Refuse rows that may be withdrawn where nothing is taken back, and a column in the place of their sign."""
+    if isinstance(stage, RowStage):
+        signed = any(side.signed for side in stage.sides)
+        if signed and not stage.operator.corrects(stage.sides):
+            raise PlanError(
+                f"{stage.label} over rows that may be withdrawn",
+                f"{_source(stage.inputs)} takes back what it gave, and {stage.label} takes nothing back",
+                "let the windows before it show each window once: no early or late panes, lateness 0",
+            )
+        names = [name for output in stage.outputs.values() for name in output.names] if stage.withdraws() else []
+    else:
+        names = list(stage.schema.names) if stage.signed else []
+    if "op" in names:
+        raise PlanError(
+            f"{stage.label} has rows that may be withdrawn, and a column called 'op'",
+            "in what is written, the column op says whether a row comes (+1) or is withdrawn (-1)",
+            "rename it: .select(..., kind='op')",
+        )
+
+
+def refuse_windows(plan: Plan) -> None:
+    """Refuse windows over rows that may be withdrawn, or over pieces, whose answer would be wrong."""
+    if plan.signed:
+        _refuse_bounds(plan)
+        for name, aggregate in plan.aggregates:
+            _refuse_aggregate(plan, name, aggregate)
+    for one in plan.inputs:
+        made = None if one.source.derived is None else one.source.derived.stage
+        if isinstance(made, Plan) and made.pieces:
+            _refuse_pieces(plan, _roles(one, made))
+
+
+def _refuse_bounds(plan: Plan) -> None:
+    if not plan.window.merging and not isinstance(plan.window, EventPair):
+        return
+    raise PlanError(
+        f"{plan.window} over rows that may be withdrawn",
+        f"{_source(plan.inputs)} takes back what it gave, and a row that is gone may have been what held the window "
+        "together",
+        "let the windows before it show each window once, or cut time by ps.tumbling(...) here",
+    )
+
+
+def _refuse_aggregate(plan: Plan, name: str, aggregate: Aggregate) -> None:
+    said = f"{name} = {aggregate}"
+    if aggregate.kind in SKETCHES:
+        exact = "ps.distinct(...)" if aggregate.kind == "approx_distinct" else "ps.collect(...) or ps.mean(...)"
+        raise PlanError(
+            f"{said} over rows that may be withdrawn",
+            f"{_source(plan.inputs)} takes back what it gave, and nothing can be taken out of a sketch",
+            f"write {exact}, or let the windows before it show each window once",
+        )
+    if aggregate.kind == "fold" and not callable(getattr(aggregate.function, "retract", None)):
+        raise PlanError(
+            f"{said} over rows that may be withdrawn",
+            f"{_source(plan.inputs)} takes back what it gave, and the fold has no way to take a value back",
+            "give it a method retract(accumulator, value), the opposite of add",
+        )
+    if plan.pieces and aggregate.kind not in ADDED_UP:
+        raise PlanError(
+            f"{said} in pieces, over rows that may be withdrawn",
+            f"a piece holds what is new, and a withdrawal of what an earlier piece has shown: of that there is no "
+            f"{aggregate.kind}",
+            "write .retracting() or .accumulating(); in pieces rows, count and sum can be corrected",
+        )
+    for column in (aggregate.column, aggregate.by) if aggregate.keeps_values else ():
+        if column is not None and plan.schema.type_of(column, name).startswith("array<"):
+            raise PlanError(
+                f"{said} over lists that may be withdrawn",
+                "to take a value back the values are kept in order, and lists have none",
+                "name a column of single values",
+            )
+
+
+def _refuse_pieces(plan: Plan, roles: dict[str, str]) -> None:
+    """Refuse what is made of pieces if it is not what would be made of the whole."""
+    why = "windows before it give pieces, of which only all together are the answer of a window"
+    for key in plan.keys:
+        if roles.get(key) != FACT:
+            raise PlanError(f"key_by({key!r}) over pieces of panes", why, "write .retracting() in the place of "
+                            ".discarding() before it")  # fmt: skip
+    for name, aggregate in plan.aggregates:
+        seen = columns_of(aggregate.where) if aggregate.where is not None else frozenset()
+        if not _combines(aggregate, roles) or any(roles.get(column) != FACT for column in seen):
+            raise PlanError(
+                f"{name} = {aggregate} over pieces of panes",
+                f"{why}: the {aggregate.kind} of the pieces is not that of the whole",
+                "write .retracting() in the place of .discarding() before it; pieces have a sum where they are sums "
+                "or counts, a min of min and a max of max",
+            )
+
+
+def _combines(aggregate: Aggregate, roles: dict[str, str]) -> bool:
+    """Whether an aggregate of pieces is that of the whole; a fold is the user's own, and says what it does."""
+    if aggregate.kind == "fold":
+        return True
+    role = roles.get(aggregate.column or "", COMPUTED)
+    if role == FACT:
+        return aggregate.kind in ("min", "max", "distinct", "approx_distinct")
+    if aggregate.kind == "sum":
+        return role in ADDED_UP
+    return aggregate.kind in ("min", "max") and role == aggregate.kind
+
+
+def _roles(one: Input, made: Plan) -> dict[str, str]:
+    """What each column is: a fact of the window, a piece of an aggregate of some kind, or computed from pieces."""
+    kinds: dict[str, str] = {name: aggregate.kind for name, aggregate in made.aggregates}
+    roles = {name: kinds.get(name, FACT) for name in one.source.schema.names}
+    for step in one.after:
+        match step:
+            case Project(columns, keep):
+                made_now = {name: _role(node, roles) for name, node in columns}
+                roles = {**(roles if keep else {}), **made_now}
+            case Where(predicate):
+                if not isinstance(predicate, Node) or any(roles[name] != FACT for name in columns_of(predicate)):
+                    roles = dict.fromkeys(roles, COMPUTED)
+            case Map() | MapBatches():
+                roles = dict.fromkeys(step.schema.names, COMPUTED)
+    return roles
+
+
+def _role(node: Node, roles: dict[str, str]) -> str:
+    if isinstance(node, Name):
+        return roles[node.column]
+    return FACT if all(roles[name] == FACT for name in columns_of(node)) else COMPUTED
+
+
+def _source(inputs: Iterable[Input]) -> str:
+    return next(one.source.name for one in inputs if one.signed)
