@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from penstock.errors import PlanError
-from penstock.plan import Derived, Entry, Input, Plan
+from penstock.plan import Derived, Input, Plan
 from penstock.stage import RowStage
 
 AnyStage = Plan | RowStage
@@ -67,6 +67,17 @@ class Flow:
         """The sources that a stage reads itself."""
         return frozenset(one.source.name for one in self.stages[number].inputs if one.source.derived is None)
 
+    def waits_for(self, number: int) -> tuple[frozenset[str], tuple[int, ...]]:
+        """The sources and the stages whose watermarks a stage's own waits for: not those of tables and rules."""
+        read = [one.source for entry in self.stages[number].entries if entry.waited for one in entry.inputs]
+        stages = {self.stages.index(one.derived.stage) for one in read if one.derived is not None}
+        return frozenset(one.name for one in read if one.derived is None), tuple(sorted(stages))
+
+    @property
+    def waited(self) -> frozenset[str]:
+        """The sources that a watermark of some stage waits for."""
+        return frozenset().union(*(self.waits_for(number)[0] for number in range(len(self.stages))))
+
     def unread(self) -> Flow:
         """The same without the readers, which stay where the rows are read."""
         return self.rebuilt(lambda one: replace(one, source=replace(one.source, reader=None)))
@@ -83,7 +94,7 @@ class Flow:
             return replace(one, source=replace(one.source, derived=Derived(stage, held.output)))
 
         for number, stage in enumerate(self.stages):
-            entries = tuple(Entry(e.name, tuple(of(one) for one in e.inputs), e.keys) for e in stage.entries)
+            entries = tuple(replace(entry, inputs=tuple(of(one) for one in entry.inputs)) for entry in stage.entries)
             new[number] = stage.with_entries(entries)
         return Flow(tuple(new.values()))
 
@@ -115,7 +126,9 @@ def _refuse_two_clocks(flow: Flow) -> None:
         if one.source.derived is not None:
             continue
         other = first[one.source.name]
-        if other.source != one.source:
+        # Two tables may differ in nothing but their content.
+        readers = [held.source.reader for held in (one, other) if hasattr(held.source.reader, "kept_under")]
+        if other.source != one.source or (readers and readers[0] != readers[-1]):
             raise PlanError(
                 f"two sources are called {one.source.name!r}",
                 "partitions are told apart by the name of their source",

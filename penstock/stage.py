@@ -13,11 +13,15 @@ MAIN = "rows"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the streams that meet in a stage: its name there, its columns, and what it is keyed by."""
+    """One of the streams that meet in a stage: its name there, its columns, what it is keyed by.
+
+    `everywhere` says that its rows go to every shard.
+    """
 
     name: str
     schema: Schema
     keys: tuple[str, ...]
+    everywhere: bool = False
 
     @property
     def key_schema(self) -> Schema:
@@ -63,7 +67,7 @@ class RowStage:
     @property
     def sides(self) -> tuple[Side, ...]:
         """Its streams as the operator sees them."""
-        return tuple(Side(entry.name, entry.schema, entry.keys) for entry in self.entries)
+        return tuple(Side(one.name, one.schema, one.keys, one.dealt == "everywhere") for one in self.entries)
 
     @property
     def outputs(self) -> dict[str, Schema]:

@@ -29,7 +29,8 @@ SHORT = {
         plan.aggregates wanted cells.held self.result_types
     """,
     "inputs, row steps and expressions of a plan": """
-        compiled.plan.inputs plan.inputs one.before one.after flow.inputs flow.stages flow.above sources made.late
+        compiled.plan.inputs plan.inputs one.before one.after flow.inputs flow.stages above sources made.late
+        self.stage.entries here
         made.outputs.items shown.column_names sides nodes typed.args typed.node.args pairs choices
     """,
     "nodes of a trigger": """
