@@ -31,7 +31,7 @@ SHORT = {
     "inputs, row steps and expressions of a plan": """
         compiled.plan.inputs plan.inputs one.before one.after flow.inputs flow.stages above sources made.late
         self.stage.entries here
-        made.outputs.items shown.column_names sides nodes typed.args typed.node.args pairs choices
+        made.outputs.items outputs.items shown.column_names sides nodes typed.args typed.node.args pairs choices
     """,
     "nodes of a trigger": """
         trigger.walk compiled.plan.trigger.walk self.plan.trigger.walk stateful slots places whens finder.delays
