@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from penstock.errors import PlanError
-from penstock.plan import Derived, Input, Plan
+from penstock.plan import Derived, Input, Plan, Source
 from penstock.stage import RowStage
 
 AnyStage = Plan | RowStage
@@ -105,6 +105,9 @@ def flow_of(wanted: Iterable[AnyStage]) -> Flow:
 
     def visit(stage: AnyStage) -> None:
         if stage in found:
+            # Stages may be equal in all but who reads their sources, as two tables of one name.
+            for one, other in zip(found[found.index(stage)].inputs, stage.inputs, strict=True):
+                _refuse_two_sources(one.source, other.source)
             return
         for one in stage.inputs:
             if one.source.derived is not None:
@@ -118,6 +121,16 @@ def flow_of(wanted: Iterable[AnyStage]) -> Flow:
     return flow
 
 
+def _refuse_two_sources(one: Source, other: Source) -> None:
+    """A name is that of one source, which is read in one way."""
+    if one != other or (one.reader is not other.reader and one.reader != other.reader):
+        raise PlanError(
+            f"two sources are called {other.name!r}",
+            "partitions are told apart by the name of their source",
+            'name them: ps.events(..., name="clicks")',
+        )
+
+
 def _refuse_two_clocks(flow: Flow) -> None:
     """A source has one event time, whoever reads it."""
     first = {one.source.name: one for one in flow.inputs}
@@ -126,14 +139,7 @@ def _refuse_two_clocks(flow: Flow) -> None:
         if one.source.derived is not None:
             continue
         other = first[one.source.name]
-        # Two tables may differ in nothing but their content.
-        readers = [held.source.reader for held in (one, other) if hasattr(held.source.reader, "kept_under")]
-        if other.source != one.source or (readers and readers[0] != readers[-1]):
-            raise PlanError(
-                f"two sources are called {one.source.name!r}",
-                "partitions are told apart by the name of their source",
-                'name them: ps.events(..., name="clicks")',
-            )
+        _refuse_two_sources(other.source, one.source)
         if (other.before, other.time) != (one.before, one.time):
             raise PlanError(
                 f"the source {one.source.name!r} has two event times in one pipeline",

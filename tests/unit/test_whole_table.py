@@ -308,6 +308,8 @@ def test_two_tables_of_one_name_are_refused_and_one_may_be_read_twice() -> None:
     one, other = (ps.table([{"code": "DE", "name": name}], schema=COLUMNS) for name in ("Germany", "Deutschland"))
     with pytest.raises(ps.PlanError, match="two sources are called 'table'"):
         flow_of((joined(one).join_table(other, on={"country": "code"}, prefix="other_").stage,))
+    with pytest.raises(ps.PlanError, match="two sources are called 'table'"):
+        flow_of((joined(one).stage, joined(other).stage))
     assert len(flow_of((joined(one).join_table(one, on={"country": "code"}, prefix="other_").stage,)).inputs) == 2
 
 
