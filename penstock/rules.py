@@ -28,6 +28,13 @@ class Rules(Mapping[Any, Mapping[str, Any]]):
     def __getitem__(self, name: Any) -> Mapping[str, Any]:
         return self._rows[_one_nan(name)]
 
+    def __contains__(self, name: object) -> bool:
+        return _one_nan(name) in self._rows
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        """The rule of an id, or else the default; written out, for it is asked for every event."""
+        return self._rows.get(_one_nan(name), default)
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self._rows)
 
