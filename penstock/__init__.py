@@ -98,6 +98,7 @@ from penstock.sources.directory import directory as directory
 from penstock.sources.kafka import kafka as kafka
 from penstock.sources.kafka_log.errors import DataLost as DataLost, SourceError as SourceError
 from penstock.sources.scores import Faults as Faults, game_scores as game_scores
+from penstock.sources.table import table as table
 from penstock.stream import (
     Panes as Panes,
     Rows as Rows,

@@ -56,7 +56,7 @@ def check(plan: Plan) -> tuple[str, ...]:
 def _inherited(stage: AnyStage) -> None:
     """Lateness may not shrink from stage to stage: a correction of one would come too late for the next."""
     mine = _lateness(stage)
-    for one in stage.inputs:
+    for one in (one for entry in stage.entries if entry.waited for one in entry.inputs):
         given = None if one.source.derived is None else _lateness(one.source.derived.stage)
         if given and mine is not None and mine < given:
             raise PlanError(

@@ -29,6 +29,10 @@ def explain_rows(stage: RowStage) -> str:
             lines.append(f"{entry.name}:")
         lines += [line for one in entry.inputs for line in _input(one)]
         lines.append(f"by:     {', '.join(entry.keys) if entry.keys else 'all rows together'}")
+        if entry.dealt != "by key":
+            lines.append("to:     every shard" if entry.dealt == "everywhere" else "to:     any shard, evenly")
+        if not entry.waited:
+            lines.append("clock:  the watermark of this stage does not wait for it")
     lines.append(f"what:   {stage.operator}")
     lines += [f"gives:  {name} ({columns})" for name, columns in stage.outputs.items()]
     return "\n".join([*lines, *(f"keeps:  {said}" for said in stage.operator.holds(stage.sides))])
@@ -56,6 +60,9 @@ def explain(plan: Plan) -> str:
 
 
 def _input(one: Input) -> list[str]:
+    reader = one.source.reader
+    if hasattr(reader, "kept_under"):
+        return [f"table:  {one.source.name} ({reader.schema})", f"  {reader.says()}"]
     lines = [f"source: {one.source.name} ({one.source.schema})" + (", bounded" if one.source.bounded else "")]
     lines += [f"  {step}" for step in one.before]
     if one.source.derived is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from penstock.errors import PlanError
-from penstock.plan import Derived, Entry, Input, Plan
+from penstock.plan import Derived, Input, Plan, Source
 from penstock.stage import RowStage
 
 AnyStage = Plan | RowStage
@@ -67,6 +67,17 @@ class Flow:
         """The sources that a stage reads itself."""
         return frozenset(one.source.name for one in self.stages[number].inputs if one.source.derived is None)
 
+    def waits_for(self, number: int) -> tuple[frozenset[str], tuple[int, ...]]:
+        """The sources and the stages whose watermarks a stage's own waits for: not those of tables and rules."""
+        read = [one.source for entry in self.stages[number].entries if entry.waited for one in entry.inputs]
+        stages = {self.stages.index(one.derived.stage) for one in read if one.derived is not None}
+        return frozenset(one.name for one in read if one.derived is None), tuple(sorted(stages))
+
+    @property
+    def waited(self) -> frozenset[str]:
+        """The sources that a watermark of some stage waits for."""
+        return frozenset().union(*(self.waits_for(number)[0] for number in range(len(self.stages))))
+
     def unread(self) -> Flow:
         """The same without the readers, which stay where the rows are read."""
         return self.rebuilt(lambda one: replace(one, source=replace(one.source, reader=None)))
@@ -83,7 +94,7 @@ class Flow:
             return replace(one, source=replace(one.source, derived=Derived(stage, held.output)))
 
         for number, stage in enumerate(self.stages):
-            entries = tuple(Entry(e.name, tuple(of(one) for one in e.inputs), e.keys) for e in stage.entries)
+            entries = tuple(replace(entry, inputs=tuple(of(one) for one in entry.inputs)) for entry in stage.entries)
             new[number] = stage.with_entries(entries)
         return Flow(tuple(new.values()))
 
@@ -94,6 +105,9 @@ def flow_of(wanted: Iterable[AnyStage]) -> Flow:
 
     def visit(stage: AnyStage) -> None:
         if stage in found:
+            # Stages may be equal in all but who reads their sources, as two tables of one name.
+            for one, other in zip(found[found.index(stage)].inputs, stage.inputs, strict=True):
+                _refuse_two_sources(one.source, other.source)
             return
         for one in stage.inputs:
             if one.source.derived is not None:
@@ -107,6 +121,16 @@ def flow_of(wanted: Iterable[AnyStage]) -> Flow:
     return flow
 
 
+def _refuse_two_sources(one: Source, other: Source) -> None:
+    """A name is that of one source, which is read in one way."""
+    if one != other or (one.reader is not other.reader and one.reader != other.reader):
+        raise PlanError(
+            f"two sources are called {other.name!r}",
+            "partitions are told apart by the name of their source",
+            'name them: ps.events(..., name="clicks")',
+        )
+
+
 def _refuse_two_clocks(flow: Flow) -> None:
     """A source has one event time, whoever reads it."""
     first = {one.source.name: one for one in flow.inputs}
@@ -115,12 +139,7 @@ def _refuse_two_clocks(flow: Flow) -> None:
         if one.source.derived is not None:
             continue
         other = first[one.source.name]
-        if other.source != one.source:
-            raise PlanError(
-                f"two sources are called {one.source.name!r}",
-                "partitions are told apart by the name of their source",
-                'name them: ps.events(..., name="clicks")',
-            )
+        _refuse_two_sources(other.source, one.source)
         if (other.before, other.time) != (one.before, one.time):
             raise PlanError(
                 f"the source {one.source.name!r} has two event times in one pipeline",

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from penstock.decode import decode_value
 from penstock.duration import Duration, positive, words
 from penstock.errors import PlanError, did_you_mean
+from penstock.joined import check_deleted
 from penstock.schema import Schema, canonical_type, schema
 from penstock.stage import MAIN, Operator, Side
+from penstock.whole_table import until_gone
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -111,6 +113,7 @@ class Process(Operator):
 
     function: KeyedFunction
     ordered: bool = False
+    deleted: str | None = None
 
     def check(self, sides: Sequence[Side]) -> tuple[str, ...]:
         """Refuse what cannot run; warn of state that nothing lets go of."""
@@ -122,11 +125,13 @@ class Process(Operator):
                 f'write .key_by("user").process({self.name}())',
             )
         self.outputs(sides)
-        return tuple(
-            f"{name} of {self.name} has no ttl: it is kept for every key until the function clears it"
-            for name, field in fields_of(self.function).items()
-            if field.ttl is None
-        )
+        said = [f"{name} of {self.name} has no ttl: it is kept for every key until the function clears it"
+                for name, field in fields_of(self.function).items() if field.ttl is None]  # fmt: skip
+        for rules in sides[1:]:
+            check_deleted(self.deleted, rules, "process")
+            if self.deleted is None:
+                said.append("no rule is ever withdrawn: the memory of every shard grows with their ids")
+        return tuple(said)
 
     def outputs(self, sides: Sequence[Side]) -> dict[str, Schema]:
         """The main output and the others by name."""
@@ -149,6 +154,8 @@ class Process(Operator):
             said.append("timers of each key, until they fire or are cancelled")
         if self.ordered:
             said.append("rows, until W has passed them, to be in order of event time")
+        for rules in sides[1:]:
+            said.append(f"of each {' and '.join(rules.keys)} the last rule, on every shard, {until_gone(self.deleted)}")
         return tuple(said)
 
     def binding(self, sides: Sequence[Side]) -> dict[str, str]:
@@ -158,6 +165,8 @@ class Process(Operator):
             bound[f"state {name}"] = field.kind + (f" with ttl by {field.ttl_by} time" if field.ttl else "")
         if self.ordered:
             bound["rows"] = str(sides[0].schema)
+        for rules in sides[1:]:
+            bound |= {"rules": str(rules.schema), "withdrawn by": self.deleted or ""}
         return bound
 
     @property
@@ -169,8 +178,8 @@ class Process(Operator):
         return f"{self.name} for each key, {'in order of event time' if self.ordered else 'as the rows come'}"
 
 
-def process_rule(function: Any, *, ordered: bool = False) -> Process:
-    """The rule of `.process(function, ordered=…)`, checked as far as it can be without its stream."""
+def process_rule(function: Any, *, ordered: bool = False, deleted: str | None = None) -> Process:
+    """The rule of `.process(function, ordered=…)`, checked as far as it can be without its streams."""
     if not isinstance(ordered, bool):
         raise PlanError(
             f"ordered is {ordered!r}",
@@ -178,7 +187,23 @@ def process_rule(function: Any, *, ordered: bool = False) -> Process:
             "write ordered=True, or leave it out",
         )
     _check_function(function)
-    return Process(function, ordered)
+    return Process(function, ordered, deleted)
+
+
+def check_rules(rules: Any, rule_key: Any, deleted: str | None) -> None:
+    """Refuse rules without an id, and what is said of rules where there are none."""
+    if rules is None and (rule_key is not None or deleted is not None):
+        raise PlanError(
+            f"process was given {'rule_key' if rule_key is not None else 'deleted'} and no rules",
+            "both say something of the stream of rules",
+            'write .process(…, rules=limits, rule_key="id"), or leave it out',
+        )
+    if rules is not None and not rule_key:
+        raise PlanError(
+            "process was given rules and no rule_key",
+            "a rule that is changed or withdrawn is known by its id",
+            'write rule_key="id", or a list of columns that are its id together',
+        )
 
 
 def _lasting(ttl: Duration | None, ttl_by: TimeKind) -> tuple[int | None, TimeKind]:

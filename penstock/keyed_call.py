@@ -16,6 +16,7 @@ from penstock.duration import microseconds
 from penstock.errors import DataError, PlanError, did_you_mean
 from penstock.instant import EARLIEST, EPOCH, LATEST, from_datetime, plus
 from penstock.keyed import KINDS, Process, TimeKind, Timer, unknown_output
+from penstock.rules import NONE, Rules
 from penstock.schema import Schema
 from penstock.stage import MAIN
 
@@ -59,13 +60,14 @@ Columns = dict[str, Callable[[Any], Any]]
 class Context:
     """What a function is called with besides its event: the clocks, and what can be done with rows and timers."""
 
-    __slots__ = ("_now", "_outputs", "_stamp", "_time", "_timers", "_watermark", "effects", "journal")
+    __slots__ = ("_now", "_outputs", "_rules", "_stamp", "_time", "_timers", "_watermark", "effects", "journal")
 
-    def __init__(self, outputs: Mapping[str, Schema], timers: bool) -> None:
+    def __init__(self, outputs: Mapping[str, Schema], timers: bool, ruled: bool = False) -> None:
         self._outputs: dict[str, Columns] = {
             name: {column.name: _decoder(column.type) for column in schema.columns} for name, schema in outputs.items()
         }
         self._timers = timers
+        self._rules: Rules | None = NONE if ruled else None
         self._time = self._stamp = self._watermark = self._now = 0
         self.effects: list[Effect] = []
         self.journal: list[Undo] = []
@@ -75,6 +77,10 @@ class Context:
         self._watermark, self._now = watermark, now
         self.effects.clear()
         self.journal.clear()
+
+    def ruled(self, rules: Rules) -> None:
+        """These rules hold from this batch on."""
+        self._rules = rules
 
     def call(self, time: int, stamp: int) -> None:
         """A call begins: its time, and the event time that what it writes counts from."""
@@ -98,6 +104,13 @@ class Context:
     def now(self) -> datetime:
         """The processing clock of the batch."""
         return moment(self._now)
+
+    @property
+    def rules(self) -> Rules:
+        """The rules that hold in this batch, by id."""
+        if self._rules is None:
+            raise Refused("the function asked for rules", "it was given none", "write .process(…, rules=…)")
+        return self._rules
 
     def emit(self, row: Mapping[str, Any] | None = None, /, **columns: Any) -> None:
         """Give a row, as a dict or column by column; a column that is left out is null."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.aggregate import Aggregate
 from penstock.event_time import TimeBase
@@ -95,13 +95,21 @@ class Input:
         return self.source.derived is not None and self.source.derived.withdraws
 
 
+Dealt = Literal["by key", "evenly", "everywhere"]
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One of the streams that meet in a stage: its name there, where its rows come from, and what it is keyed by."""
+    """One of the streams that meet in a stage: its name there, where its rows come from, and what it is keyed by.
+
+    `dealt` says which shards its rows go to; `waited` whether the stage's watermark waits for it.
+    """
 
     name: str
     inputs: tuple[Input, ...]
     keys: tuple[str, ...]
+    dealt: Dealt = "by key"
+    waited: bool = True
 
     @property
     def schema(self) -> Schema:

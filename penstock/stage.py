@@ -16,13 +16,15 @@ MAIN = "rows"
 class Side:
     """One of the streams that meet in a stage: its name there, its columns, and what it is keyed by.
 
-    Rows of a `signed` one may be withdrawn: they come with +1 and -1.
+    Rows of a `signed` one may be withdrawn: they come with +1 and -1. Those of one that is `everywhere` go to every
+    shard.
     """
 
     name: str
     schema: Schema
     keys: tuple[str, ...]
     signed: bool = False
+    everywhere: bool = False
 
     @property
     def key_schema(self) -> Schema:
@@ -92,7 +94,9 @@ class RowStage:
     @property
     def sides(self) -> tuple[Side, ...]:
         """Its streams as the operator sees them."""
-        return tuple(Side(entry.name, entry.schema, entry.keys, entry.signed) for entry in self.entries)
+        return tuple(
+            Side(one.name, one.schema, one.keys, one.signed, one.dealt == "everywhere") for one in self.entries
+        )
 
     @property
     def outputs(self) -> dict[str, Schema]:

@@ -19,14 +19,14 @@ from penstock.expression import Col, Name, Node, expression
 from penstock.flow import AnyStage, flow_of
 from penstock.join import How, Limit, join_rule
 from penstock.joined import on_columns
-from penstock.keyed import KeyedFunction, process_rule
+from penstock.keyed import KeyedFunction, check_rules, process_rule
 from penstock.match import LIMIT, match as match_rule
 from penstock.node import Case, Compare, Literal
 from penstock.pane import Mode
 from penstock.passing import Pass
 from penstock.pattern import Pattern, Skip
 from penstock.pipeline import Branch, Output
-from penstock.plan import PANES, Derived, Entry, Input, MaxBad, Plan, Source
+from penstock.plan import PANES, Dealt, Derived, Entry, Input, MaxBad, Plan, Source
 from penstock.row_steps import BatchFunction, Map, MapBatches, Project, RowFunction, RowPredicate, RowStep, Where
 from penstock.schema import Schema, schema
 from penstock.stage import MAIN, Operator, RowStage
@@ -34,6 +34,7 @@ from penstock.table_join import table_rule
 from penstock.temporal import TemporalHow, temporal_rule
 from penstock.top import Best, top_rule
 from penstock.trigger import AtWatermark, Trigger
+from penstock.whole_table import REMOVED, Table
 from penstock.window import WindowRule
 
 Expression = str | Col | Node
@@ -116,9 +117,25 @@ class Stream:
         late = not_negative(self._late(lateness), "lateness")
         return Windowed(self, rule, late, AtWatermark(None, None), None)
 
-    def process(self, function: KeyedFunction, *, ordered: bool = False) -> Rows:
-        """A function with state and timers for each key; `ordered` gives it the events in order of event time."""
-        return self._remembering("process", process_rule(function, ordered=ordered))
+    def process(self, function: KeyedFunction, *, ordered: bool = False, rules: Stream | Table | None = None,
+                rule_key: str | Sequence[str] | None = None, deleted: str | None = None) -> Rows:  # fmt: skip
+        """A function with state and timers for each key; `ordered` gives it the events in order of event time.
+
+        `rules` are rows that every key sees, by `rule_key`; one whose column `deleted` is true is withdrawn.
+        """
+        check_rules(rules, rule_key, deleted)
+        if rules is None:
+            return self._remembering("process", process_rule(function, ordered=ordered))
+        changes, gone = _changes(rules, deleted, "process(rules=)")
+        if not isinstance(changes, Stream):
+            raise PlanError(
+                f"process was given the rules {rules!r}",
+                "rules are rows that come and go while it runs",
+                'give a stream or a ps.table: rules=ps.events(…, name="rules")',
+            )
+        keys = changes.key_by(*((rule_key,) if isinstance(rule_key, str) else rule_key or ())).keys
+        ruling = Entry("rules", changes.inputs, keys, "everywhere", waited=False)
+        return self._remembering("process", process_rule(function, ordered=ordered, deleted=gone), ruling)
 
     def dedup(self, *columns: str, within: Duration | None = None, keep: str = "first",
               lateness: Duration | None = None) -> Rows:  # fmt: skip
@@ -158,12 +175,17 @@ class Stream:
         rule = temporal_rule(how=how, lateness=late, deleted=deleted, prefix=prefix)
         return mine._remembering("temporal join", rule, theirs)
 
-    def join_table(self, table: Stream, *, on: On, how: TemporalHow = "inner", deleted: str | None = None,
-                   prefix: str = "") -> Rows:  # fmt: skip
-        """Each row with a table as it stands: the last row of another stream for the key."""
-        rule = table_rule(how=how, deleted=deleted, prefix=prefix)
-        mine, theirs = self._met(table, on, "join_table")
-        return mine._remembering("table join", rule, theirs)
+    def join_table(self, table: Stream | Table, *, on: On, how: TemporalHow = "inner", deleted: str | None = None,
+                   prefix: str = "", broadcast: bool = False) -> Rows:  # fmt: skip
+        """Each row with a table as it stands: the last row of another stream for the key, or a `ps.table`.
+
+        `broadcast` keeps all of a small table on every shard, so that the rows that meet it may be anywhere.
+        """
+        changes, gone = _changes(table, deleted, "join_table")
+        rule = table_rule(how=how, deleted=gone, prefix=prefix, broadcast=broadcast)
+        mine, theirs = self._met(changes, on, "join_table")
+        theirs = replace(theirs, dealt="everywhere" if broadcast else "by key", waited=False)
+        return mine._remembering("table join", rule, theirs, dealt="evenly" if broadcast else "by key")
 
     def split(self, **predicates: Expression) -> dict[str, Stream]:
         """Streams by name: a row goes to the first whose predicate holds, or to `rest`."""
@@ -214,9 +236,10 @@ class Stream:
 
         return Stream(tuple(on(one) for one in self.inputs), self.keys)
 
-    def _remembering(self, label: str, operator: Operator, *others: Entry) -> Rows:
+    def _remembering(self, label: str, operator: Operator, *others: Entry, dealt: Dealt = "by key") -> Rows:
         """A stage over this stream, keyed as it is, and others beside it."""
-        mine = Entry("left" if others else "rows", self.inputs, self.keys)
+        joined = any(entry.name == "right" for entry in others)
+        mine = Entry("left" if joined else "rows", self.inputs, self.keys, dealt)
         stage = RowStage(label, (mine, *others), operator)
         checked(stage)
         return Rows.of(stage, MAIN)
@@ -417,6 +440,24 @@ def events(columns: str | Schema, *, name: str = "events", bounded: bool = False
             "write bounded=True, or leave it out",
         )
     return Stream((Input(Source(name, schema(columns), bounded, _max_bad(max_bad))),))
+
+
+def _changes(table: Any, deleted: str | None, where: str) -> tuple[Stream, str | None]:
+    """A table as a stream of changes, and the column that says of a row that it is gone.
+
+    W does not wait for it, so that it may have no event time; it then has the time of its batch.
+    """
+    if isinstance(table, Table):
+        if deleted is not None:
+            raise PlanError(
+                f"{where} with a ps.table and deleted={deleted!r}",
+                "a table that is read whole says by itself what is gone: what it has no more",
+                "leave deleted= out; rows that are not meant to be there belong out of the table",
+            )
+        table, deleted = Stream((table.changes,)), REMOVED
+    if not isinstance(table, Stream) or all(one.time is not None for one in table.inputs):
+        return table, deleted
+    return table.processing_time(), deleted
 
 
 def _max_bad(limit: int | str | None) -> MaxBad | None:

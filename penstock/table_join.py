@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from penstock.errors import PlanError
 from penstock.joined import check_deleted, check_how, check_keys, check_prefix, joined_schema
 from penstock.schema import Schema
 from penstock.stage import MAIN, Operator, Side
 from penstock.temporal import UNMATCHED, TemporalHow
+from penstock.whole_table import until_gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +21,10 @@ class TableJoin(Operator):
     how: TemporalHow
     deleted: str | None
     prefix: str
+    broadcast: bool = False
 
     def __str__(self) -> str:
-        return f"{self.how} join with a table as it stands"
+        return f"{self.how} join with a table as it stands" + (", which is on every shard" if self.broadcast else "")
 
     def check(self, sides: Sequence[Side]) -> tuple[str, ...]:
         _, right = check_keys("join_table", sides)
@@ -39,15 +42,19 @@ class TableJoin(Operator):
 
     def holds(self, sides: Sequence[Side]) -> tuple[str, ...]:
         _, right = sides
-        last = "for ever" if self.deleted is None else f"until its {self.deleted} is true"
-        return (f"of each key the last row of {right.name}, {last}",)
+        where = ", on every shard" if self.broadcast else ""
+        return (f"of each key the last row of {right.name}{where}, {until_gone(self.deleted)}",)
 
     def binding(self, sides: Sequence[Side]) -> dict[str, str]:
         _, right = sides
-        return {"join_table": self.deleted or "", "right": str(right.schema), "on": ", ".join(right.keys)}
+        # Where a table lies is said under an old name, so that older checkpoints, which have it by key, bind too.
+        kept = f"{self.deleted or ''} on every shard" if self.broadcast else self.deleted or ""
+        return {"join_table": kept, "right": str(right.schema), "on": ", ".join(right.keys)}
 
 
-def table_rule(*, how: TemporalHow = "inner", deleted: str | None = None, prefix: str = "") -> TableJoin:
+def table_rule(
+    *, how: TemporalHow = "inner", deleted: str | None = None, prefix: str = "", broadcast: bool = False
+) -> TableJoin:
     """The rule of a join with a table.
 
     >>> table_rule(how="left", deleted="gone").deleted
@@ -55,4 +62,10 @@ def table_rule(*, how: TemporalHow = "inner", deleted: str | None = None, prefix
     """
     check_how(how, get_args(TemporalHow), "join_table")
     check_prefix(prefix, "join_table")
-    return TableJoin(how, deleted, prefix)
+    if not isinstance(broadcast, bool):
+        raise PlanError(
+            f"broadcast is {broadcast!r}",
+            "broadcast=True keeps the whole table on every shard, broadcast=False each key on one",
+            "write broadcast=True, or leave it out",
+        )
+    return TableJoin(how, deleted, prefix, broadcast)

@@ -108,10 +108,10 @@ class StageEngine(Protocol):
     def restored(self, head: bytes, fetch: Callable[[str], bytes]) -> Any:
         """The memory that was saved."""
 
-    def held(self, memory: Any) -> int:
-        """How much is held, for a look at every batch."""
+    def held(self, memory: Any, first: bool = True) -> int:
+        """How much is held, for a look at every batch; what lies on every shard counts on the first."""
 
-    def counted(self, memory: Any) -> dict[str, int]:
+    def counted(self, memory: Any, first: bool = True) -> dict[str, int]:
         """How much is held, exactly: open records and open windows, rows, entries and timers."""
 
 
@@ -163,10 +163,10 @@ class WindowEngine:
     def restored(self, head: bytes, fetch: Callable[[str], bytes]) -> Any:
         return restored(self.compiled, head, fetch)
 
-    def held(self, memory: Any) -> int:
+    def held(self, memory: Any, first: bool = True) -> int:
         return held_cells(memory)
 
-    def counted(self, memory: Any) -> dict[str, int]:
+    def counted(self, memory: Any, first: bool = True) -> dict[str, int]:
         return {"open_records": open_records(self.compiled, memory),
                 "open_windows": open_windows(self.compiled, memory)}  # fmt: skip
 
@@ -188,7 +188,9 @@ class RowEngine:
     def arrived(self, entry: int, one: Input, given: SourceBatch, stamped: Read, watermark: int) -> Arrived:
         read = prepared_rows(self.stage, one, stamped)
         rows = arrived_rows(given, read, self.signed[entry])
-        return Arrived(RowBlob(entry, given.origin, rows), None, read.bad, counted(read))
+        # A row that goes to every shard is one row, and is counted here, where it is still one.
+        kept = Counts(kept=len(rows)) if self.stage.entries[entry].dealt == "everywhere" else Counts()
+        return Arrived(RowBlob(entry, given.origin, rows), None, read.bad, counted(read) + kept)
 
     def late(self, entry: int, parts: Sequence[Any], watermark: int) -> pa.Table:
         return late_rows_table(parts, watermark)
@@ -197,7 +199,7 @@ class RowEngine:
         return [blob for blob in blobs if len(blob.rows)]
 
     def dealt(self, blob: RowBlob, shards: int) -> Iterator[tuple[int, RowBlob]]:
-        return dealt_rows(self.stage.entries[blob.entry].keys, blob, shards)
+        return dealt_rows(self.stage.entries[blob.entry], blob, shards)
 
     def written(self, blob: RowBlob) -> bytes:
         return written_rows(blob)
@@ -215,7 +217,8 @@ class RowEngine:
         late = {i: late_rows_table([one], clock.watermark) for i, one in enumerate(made.late)
                 if one is not None and len(one)}  # fmt: skip
         rejected = sum(len(one) for one in made.late if one is not None)
-        kept = sum(len(side) for side in sides) - rejected - len(made.bad)
+        here = [entry.dealt != "everywhere" for entry in self.stage.entries]
+        kept = sum(len(rows) for rows, mine in zip(sides, here, strict=True) if mine) - rejected - len(made.bad)
         outputs = {name: self._with_signs(one) for name, one in made.outputs.items() if len(one.times)}
         again = duplicates_of(self.stage.operator, {name: len(one.times) for name, one in outputs.items()})
         counts = Counts(late=rejected, kept=kept, quarantined=len(made.bad), deduplicated=again)
@@ -238,11 +241,12 @@ class RowEngine:
     def restored(self, head: bytes, fetch: Callable[[str], bytes]) -> Any:
         return self.operator.restored(head, fetch)
 
-    def held(self, memory: Any) -> int:
-        return int(self.operator.held(memory))
+    def held(self, memory: Any, first: bool = True) -> int:
+        again = not first and any(entry.dealt == "everywhere" for entry in self.stage.entries)
+        return int(self.operator.held(memory)) - (int(self.operator.everywhere(memory)) if again else 0)
 
-    def counted(self, memory: Any) -> dict[str, int]:
-        return {"open_records": 0, "open_windows": self.held(memory)}
+    def counted(self, memory: Any, first: bool = True) -> dict[str, int]:
+        return {"open_records": 0, "open_windows": self.held(memory, first)}
 
 
 def engine_of(stage: AnyStage) -> StageEngine:

@@ -69,7 +69,7 @@ class ClockState:
 def given(flow: Flow, state: ClockState, watermark: int) -> ClockState:
     """A watermark from outside, for all that reads sources alone."""
     reached = max(state.watermark, watermark)
-    stages = tuple(state.of(number) if flow.above(number) else max(state.of(number), reached)
+    stages = tuple(state.of(number) if flow.waits_for(number)[1] else max(state.of(number), reached)
                    for number in range(len(flow.stages)))  # fmt: skip
     return replace(state, watermark=reached, stages=stages)
 
@@ -98,22 +98,23 @@ def end_batch(flow: Flow, state: ClockState, reports: Sequence[Report], now: int
 
     def following(number: int) -> int:
         """A stage follows its own sources, and those it reads as they stood in this batch."""
-        own = flow.own_sources(number)
-        upon = [min([state.of(one), *holds[one : one + 1]]) for one in flow.above(number)]
+        own, above = flow.waits_for(number)
+        upon = [min([state.of(one), *holds[one : one + 1]]) for one in above]
         return max(state.of(number), min([*upon, *([reached(own)] if own else [])]))
 
     stages = tuple(following(number) for number in range(len(flow.stages)))
-    return ClockState(reached([one.source.name for one in flow.inputs]), now, state.batch + 1, spoken, stages)
+    return ClockState(reached(flow.waited), now, state.batch + 1, spoken, stages)
 
 
 def partition_clocks(plan: Flow, state: ClockState) -> tuple[PartitionClock, ...]:
-    """What each partition stands at, for people to read."""
+    """What each partition stands at that a watermark waits for, for people to read."""
+    waited = plan.waited
     return tuple(
         PartitionClock(
             name[0], name[1], None if one.newest == MIN_TIME else one.newest,
             _watermark_of(plan, name, one), _idle(plan, name, one), one.silent_for,
         )
-        for name, one in sorted(state.spoken.items())
+        for name, one in sorted(state.spoken.items()) if name[0] in waited
     )  # fmt: skip
 
 

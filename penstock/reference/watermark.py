@@ -87,7 +87,7 @@ class Clock:
         """A watermark from outside, for all that reads sources alone."""
         self.watermark = max(self.watermark, watermark)
         for number, held in enumerate(self.stages):
-            if not self.flow.above(number):
+            if not self.flow.waits_for(number)[1]:
                 self.stages[number] = max(held, self.watermark)
 
     def end_batch(
@@ -106,25 +106,25 @@ class Clock:
             remember = isinstance(self._time(stamp.source).watermark, Percentile)
             self.spoken[stamp.source, stamp.partition].hear(stamp, remember)
         self.batch += 1
-        names = {one.source.name for one in self.flow.inputs}
-        given, self.watermark = self.watermark, max(self.watermark, self._minimum(now, names))
+        given, self.watermark = self.watermark, max(self.watermark, self._minimum(now, self.flow.waited))
         self.stages = [self._stage(number, now, given, holds) for number in range(len(self.stages))]
 
     def _stage(self, number: int, now: int, given: int, holds: list[int]) -> int:
         """A stage follows its own sources, and those it reads as they stood in this batch."""
-        own, above = self.flow.own_sources(number), self.flow.above(number)
+        own, above = self.flow.waits_for(number)
         reached = [max(given, self._minimum(now, own))] if own else []
         reached += [min(self.stages[one], holds[one]) for one in above]
         return max(self.stages[number], min(reached))
 
     def partitions(self) -> tuple[PartitionClock, ...]:
-        """What each partition stands at, for people to read."""
+        """What each partition stands at that a watermark waits for, for people to read."""
+        waited = self.flow.waited
         return tuple(
             PartitionClock(
                 name[0], name[1], None if partition.newest == MIN_TIME else partition.newest,
                 self._watermark_of(name), self._idle(name), partition.silent_for,
             )
-            for name, partition in sorted(self.spoken.items())
+            for name, partition in sorted(self.spoken.items()) if name[0] in waited
         )  # fmt: skip
 
     def _minimum(self, now: int, sources: Collection[str]) -> int:

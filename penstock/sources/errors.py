@@ -51,6 +51,15 @@ def no_directory(path: str) -> DataError:
     )
 
 
+def no_table(path: str, why: str) -> DataError:
+    """A file that is to be read as a table and cannot be looked at."""
+    return DataError(
+        f"the file {path} cannot be read: {why}",
+        "a table is read whole from it",
+        "put the file in its place, or mend the path",
+    )
+
+
 def cannot_tell(names: list[str]) -> DataError:
     """Old files came and went at the same time."""
     some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")

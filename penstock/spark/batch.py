@@ -25,7 +25,8 @@ from penstock.pipeline import Pipeline
 from penstock.progress import Progress
 from penstock.sources.frame import Frame
 from penstock.sources.source import LogReader
-from penstock.spark.compile import job_of
+from penstock.sources.table import WholeTable
+from penstock.spark.compile import job_of, reader_of
 from penstock.spark.frames import FrameIngest, packets_of
 from penstock.spark.gather import gathered
 from penstock.spark.ingesting import ingested
@@ -85,14 +86,15 @@ class SplitIngest:
 
 
 def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease, staging: str | None, spark: Any,
-              on_progress: Callable[[Progress], None] | None) -> Clocks:  # fmt: skip
-    """Run a pipeline over input that ends, in one batch."""
+              on_progress: Callable[[Progress], None] | None, checkpoint: str | None = None) -> Clocks:  # fmt: skip
+    """Run a pipeline over input that ends, in one batch; `checkpoint` is its folder on a disk here."""
     begun = time.monotonic()
     now = _now(store)
     job = job_of(pipeline, identity, f"batch-{identity.lineage}", staging)
     outlets = Outlets.opened(pipeline, identity, lease.epoch, store, staging, spark)
     try:
-        words = _packets(spark, pipeline, job, now)
+        readers = {one.source.name: reader_of(one, checkpoint, job.token, again=True) for one in pipeline.flow.inputs}
+        words = _packets(spark, pipeline, job, now, readers)
         for stage in range(len(job.flow.stages)):
             words = words.groupBy("shard").applyInArrow(whole_shard(job, stage), WORDS)
         heard = gathered(words.collect())
@@ -113,14 +115,14 @@ def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease
     return clocks
 
 
-def _packets(spark: Any, pipeline: Pipeline, job: Job, now: int) -> Any:
+def _packets(spark: Any, pipeline: Pipeline, job: Job, now: int, readers: dict[str, Any]) -> Any:
     tick = json.dumps({"now": now, "partitions": [], "behind": [], "finished": True}).encode()
     packets = spark.createDataFrame([(shard, TICK, bytearray(tick)) for shard in job.shards.ids], PACKETS)
     sources = pipeline.flow.inputs
-    own = {one.source.name: one.source.reader for one in sources if not isinstance(one.source.reader, Frame)}
+    own = {name: reader for name, reader in readers.items() if not isinstance(reader, Frame)}
     clock = TaskClock(job.lineage, 0, (MIN_TIME,) * len(job.flow.stages), now)
     for one in sources:
-        reader = one.source.reader
+        reader = readers[one.source.name]
         if isinstance(reader, Frame):
             ingest = FrameIngest(job, one.source.name, one.source.schema, reader.partition, clock)
             packets = packets.unionAll(packets_of(reader, ingest))
@@ -158,8 +160,8 @@ def _now(store: Store) -> int:
 
 
 def batch_input(pipeline: Pipeline) -> bool:
-    """Whether every source is a static DataFrame, so that the pipeline is run as a batch."""
-    frames = [one.source.reader for one in pipeline.flow.inputs]
+    """Whether every source is a static DataFrame, so that the pipeline is run as a batch; tables fit both."""
+    frames = [one.source.reader for one in pipeline.flow.inputs if not isinstance(one.source.reader, WholeTable)]
     static = [isinstance(one, Frame) and not one.frame.isStreaming for one in frames]
     if any(static) and not all(static):
         raise PlanError(

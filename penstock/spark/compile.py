@@ -11,6 +11,7 @@ from penstock.checkpoint.identity import Identity
 from penstock.checkpoint.repaired import FOLDER, Inbox
 from penstock.flow import Flow
 from penstock.pipeline import Output, Pipeline
+from penstock.plan import Input
 from penstock.sinks.sink import Stages
 from penstock.spark.frames import FrameIngest, packets_of
 from penstock.spark.job import Job
@@ -69,6 +70,12 @@ def job_of(pipeline: Pipeline, identity: Identity, token: str, staging: str | No
                frozenset(adopted), raw, frozenset(streams))  # fmt: skip
 
 
+def reader_of(one: Input, checkpoint: str | None, run: str, *, again: bool = False) -> Any:
+    """Who reads a source; a table that is read whole keeps what it read under the checkpoint."""
+    reader = one.source.reader
+    return reader.kept_under(checkpoint, run, again=again) if hasattr(reader, "kept_under") else reader
+
+
 def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any, throttle: str = "",
           checkpoint: str | None = None) -> Any:  # fmt: skip
     """The streaming query of a pipeline, up to the words of its shards; a checkpoint on a disk here has an inbox."""
@@ -76,7 +83,7 @@ def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any, throttle: str = "
     frames: dict[str, Any] = {}
     sources = pipeline.flow.inputs
     for one in sources:
-        reader = one.source.reader
+        reader = reader_of(one, checkpoint, job.token)
         (frames if hasattr(reader, "frame") else readers)[one.source.name] = reader
     name = f"penstock_{job.token}"
     inbox = Inbox() if checkpoint is None else Inbox(f"{checkpoint}/{FOLDER}")

@@ -104,7 +104,8 @@ def run_once(pipeline: Pipeline, *, checkpoint: str, spark: Any,
             on_progress(progress)
 
     try:
-        run_batch(pipeline, identity, store, lease, _staging(pipeline, checkpoint), spark, progressed)
+        run_batch(pipeline, identity, store, lease, _staging(pipeline, checkpoint), spark, progressed,
+                  local_path(checkpoint))  # fmt: skip
     except Exception as error:
         raise told(error) from error
     finally:

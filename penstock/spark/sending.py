@@ -47,8 +47,11 @@ class Sending:
         for stage, blobs in sorted(self.blobs.items()):
             engine = self.job.engine(stage)
             for blob in engine.together(blobs):
+                last, data = None, b""
                 for shard, part in engine.dealt(blob, len(self.job.shards)):
-                    yield Packet(self.job.shards.ids[shard], at(stage, CELLS), engine.written(part))
+                    if part is not last:  # what goes to every shard is written once
+                        last, data = part, engine.written(part)
+                    yield Packet(self.job.shards.ids[shard], at(stage, CELLS), data)
 
     def too_late(self, through: int) -> Iterator[Packet]:
         """Rows that came too late for a stage."""

@@ -96,7 +96,8 @@ class Shard(StatefulProcessor):
                 self.parts.removeKey((f"{name}/{i}",))
         self.parts.updateValue((_HEAD,), (written_kept(after),))
         written = len(made.head) + sum(len(data) for data in made.parts.values())
-        size = {"open": engine.held(memory), "parts": len(after.small) + len(after.pieces), "written": written}
+        first = shard == self.job.shards.ids[0]
+        size = {"open": engine.held(memory, first), "parts": len(after.small) + len(after.pieces), "written": written}
         if self.job.raw:
-            size |= engine.counted(memory)
+            size |= engine.counted(memory, first)
         return size

@@ -69,6 +69,7 @@ class Script:
         self._seen_bad = 0
         self._clock_set = False
         self._ended = False
+        self._unread = [one for one in self.flow.inputs if hasattr(one.source.reader, "kept_under")]
 
     def batch(self, rows: Rows = (), *, partition: str | None = None, now: str | int | None = None,
               watermark: str | int | None = None) -> Outcome:  # fmt: skip
@@ -202,13 +203,19 @@ class Script:
             raise AssertionError(f"rows were lost: {self.counts}, {self.run.open_records()} records in open windows")
 
     def _play(self, arrivals: list[Arrival], tick: Tick) -> Outcome:
-        outcome = self.run.batch(arrivals, tick)
+        outcome = self.run.batch([*self._tables(), *arrivals], tick)
         self.panes += outcome.panes
         self.rows += outcome.rows
         self.late += outcome.late
         self.quarantined += outcome.quarantined
         self.assert_conserved()
         return outcome
+
+    def _tables(self) -> list[Arrival]:
+        """The rows of tables that are read whole, in the first batch; to take one back, play it with its mark."""
+        unread, self._unread = self._unread, []
+        rows = [{**row, "@source": one.source.name} for one in unread for row in one.source.reader.rows()]
+        return [self._arrival(row, None) for row in rows]
 
     def _arrival(self, row: Row, partition: str | None) -> Arrival:
         checked_marks(row, MARKS)

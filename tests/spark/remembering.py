@@ -27,6 +27,17 @@ class Streaks(ps.KeyedFunction):
             self.length = 0
 
 
+class Records(ps.KeyedFunction):
+    """Scores that are as good as the record of their team, by rules that every key sees."""
+
+    output = "user string, team string, points long"
+
+    def on_event(self, event: Any, key: Any, context: Any) -> None:
+        rule = context.rules.get(event["team"])
+        if rule is not None and event["points"] >= rule["points"]:
+            context.emit(user=key, team=event["team"], points=event["points"])
+
+
 def scores(events: int) -> ps.Stream:
     """Scores with disorder, stragglers and bad rows, the same each time."""
     made = ps.game_scores(rate=1_000, keys=60, teams=4, partitions=2, events=events, realtime=False, start=START,
@@ -51,6 +62,9 @@ def stages(events: int) -> dict[str, ps.Rows | ps.Panes]:
                             between=("0", "1 second"), how="left"),
         "rated": streaks.temporal_join(right.select("rival", was="met"), on={"user": "rival"}, how="left"),
         "named": streaks.output("ended").join_table(right.select("rival", "team"), on={"user": "rival"}, how="left"),
+        "known": streaks.join_table(right.select("rival", "team"), on={"user": "rival"}, how="left", broadcast=True),
+        "records": given.key_by("user").process(Records(), rules=given.where("points > 8").select("team", "points"),
+                                                rule_key="team"),
         "drops": given.key_by("user").match(drop, output={"high": "high.points", "low": "low.points"},
                                             skip=ps.past_last(), timeouts=True),
         "sums": sums,

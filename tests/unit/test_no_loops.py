@@ -29,8 +29,9 @@ SHORT = {
         plan.aggregates wanted cells.held self.result_types compiled.aggregates self.aggregates computed
     """,
     "inputs, row steps and expressions of a plan": """
-        compiled.plan.inputs plan.inputs one.before one.after flow.inputs flow.stages flow.above sources made.late
-        made.outputs.items shown.column_names sides self.stage.entries nodes typed.args typed.node.args pairs choices
+        compiled.plan.inputs plan.inputs one.before one.after flow.inputs flow.stages flow.above above sources made.late
+        made.outputs.items outputs.items shown.column_names sides here self.stage.entries nodes typed.args
+        typed.node.args pairs choices
     """,
     "nodes of a trigger": """
         trigger.walk compiled.plan.trigger.walk self.plan.trigger.walk stateful slots places whens finder.delays

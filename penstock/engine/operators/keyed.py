@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from penstock.engine.matching import among
 from penstock.engine.memory import Saved
 from penstock.engine.numbers import constant
 from penstock.engine.operators.at_rest import Runs, named_parts, restored_runs, saved_runs
+from penstock.engine.operators.kept_rules import KeptRules
 from penstock.engine.operators.keyed_calls import Calls
 from penstock.engine.operators.keyed_columns import StateColumns, user_keys, user_rows
 from penstock.engine.operators.operator import BadRow, Emitted, Outgoing
@@ -35,12 +37,17 @@ _WAITING = Finder(by_key=True, delays=(1,))
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The state of each key, when to look at keys by the processing clock, and rows that wait to be in order."""
+    """The state of each key, when to look at keys by the processing clock, and rows that wait to be in order.
+
+    `rules` are those that hold on every shard; `batches` counts the batches, to say which of them brought a rule.
+    """
 
     state: Runs
     alarms: Runs
     waiting: Runs
     clock: Clock
+    rules: Runs = ()
+    batches: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +65,11 @@ class Keyed:
     """A keyed function made ready for columns."""
 
     def __init__(self, rule: Process, sides: Sequence[Side]) -> None:
-        (self.side,) = sides
+        self.side = sides[0]
+        self.rules = KeptRules(sides[1], rule.deleted) if len(sides) > 1 else None
         self.rule, self.outputs = rule, rule.outputs(sides)
         self.fields = fields_of(rule.function)
-        self.context = Context(self.outputs, has_timers(rule.function))
+        self.context = Context(self.outputs, has_timers(rule.function), self.rules is not None)
         self.cell = remembering(rule.function, self.context)
         self.columns = StateColumns(self.fields, self.side.key_schema, self.context)
 
@@ -71,7 +79,8 @@ class Keyed:
 
     def step(self, memory: Memory, arrivals: Sequence[Rows], clock: Clock) -> Emitted:
         """Play one batch: the events that are ready, the keys that they and the clocks touch, and their calls."""
-        (rows,) = arrivals
+        rows = arrivals[0]
+        rules = self._ruled(memory, arrivals)
         events, late, waiting = rows, None, memory.waiting
         if self.rule.ordered:
             events, late, waiting = self._in_line(memory, rows, clock)
@@ -100,8 +109,9 @@ class Keyed:
             Memory(
                 grown(_STATE, taken, left, clock),
                 grown(_ALARMS, alarms, joined([asleep, new_alarms]), Clock(clock.now, 0)), waiting, clock,
+                rules, memory.batches + 1,
             ),
-            self._given(calls), (late,), self._bad(calls, len(rows)), calls.hold,
+            self._given(calls), (late, None)[: len(arrivals)], self._bad(calls, len(rows)), calls.hold,
             (events.take(np.array([row for row, _ in calls.bad], dtype=np.int64))
              if self.rule.ordered and calls.bad else None,),
         )  # fmt: skip
@@ -109,7 +119,11 @@ class Keyed:
     def saved(self, memory: Memory, known: Container[str] = ()) -> Saved:
         """The memory as bytes."""
         groups = {"state": memory.state, "alarms": memory.alarms, "waiting": memory.waiting}
-        return saved_runs({"clock": [memory.clock.watermark, memory.clock.now]}, groups, known)
+        said: dict[str, Any] = {"clock": [memory.clock.watermark, memory.clock.now]}
+        if self.rules is not None:
+            groups["rules"] = memory.rules
+            said["batches"] = memory.batches
+        return saved_runs(said, groups, known)
 
     def parts(self, head: bytes) -> tuple[str, ...]:
         """The names of all parts that a head speaks of."""
@@ -118,11 +132,23 @@ class Keyed:
     def restored(self, head: bytes, fetch: Callable[[str], bytes]) -> Memory:
         """The memory that was saved."""
         said, runs = restored_runs(head, fetch)
-        return Memory(**runs, clock=Clock(*said["clock"]))
+        return Memory(**runs, clock=Clock(*said["clock"]), batches=said.get("batches", 0))
 
     def held(self, memory: Memory) -> int:
-        """How many entries, timers and waiting rows are held."""
-        return sum(run.records for run in (*memory.state, *memory.waiting))
+        """How many entries, timers, waiting rows and rules are held."""
+        return sum(run.records for run in (*memory.state, *memory.waiting, *memory.rules))
+
+    def everywhere(self, memory: Memory) -> int:
+        """How many rules are held: every shard has them all."""
+        return sum(run.records for run in memory.rules)
+
+    def _ruled(self, memory: Memory, arrivals: Sequence[Rows]) -> Runs:
+        """The rules that hold in this batch, which its calls are shown."""
+        if self.rules is None:
+            return ()
+        runs = self.rules.changed(memory.rules, arrivals[1], memory.batches)
+        self.context.ruled(self.rules.shown(runs))
+        return runs
 
     def _calls(self, held: Cells, chosen: _Chosen, clock: Clock) -> Calls:
         """Cells with the state of the chosen keys, ready to be called."""

@@ -51,7 +51,10 @@ class Emitted:
 
 
 class Operator(Protocol):
-    """A stage made ready for columns."""
+    """A stage made ready for columns.
+
+    One that has a side whose rows go to every shard also has `everywhere(memory)`: how many rows of it are held.
+    """
 
     def start(self) -> Any:
         """A memory of nothing."""

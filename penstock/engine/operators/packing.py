@@ -14,6 +14,7 @@ from penstock.engine.keys import canonical, hashes, whole
 from penstock.engine.late import behind
 from penstock.engine.pack import dealt
 from penstock.engine.wire import packed, unpacked
+from penstock.plan import Entry
 from penstock.schema import Schema
 from penstock.stage import RowStage
 
@@ -29,13 +30,18 @@ class RowBlob:
     rows: Rows
 
 
-def dealt_rows(keys: Sequence[str], blob: RowBlob, shards: int) -> Iterator[tuple[int, RowBlob]]:
+def dealt_rows(entry: Entry, blob: RowBlob, shards: int) -> Iterator[tuple[int, RowBlob]]:
     """The part of a blob that belongs to each shard; rows without a key are dealt by their partition."""
-    if keys:
-        columns = tuple(canonical(blob.rows.batch.column(name)) for name in keys)
-        hashed = hashes(columns, len(blob.rows))
+    rows = blob.rows
+    if entry.dealt == "everywhere":
+        yield from ((shard, blob) for shard in range(shards))
+        return
+    if entry.dealt == "evenly":
+        hashed = hashes((rows.partitions, pa.array(rows.offsets)), len(rows))
+    elif entry.keys:
+        hashed = hashes(tuple(canonical(rows.batch.column(name)) for name in entry.keys), len(rows))
     else:
-        hashed = hashes((blob.rows.partitions,), len(blob.rows))
+        hashed = hashes((rows.partitions,), len(rows))
     for shard, places in dealt(hashed, shards).items():
         yield shard, RowBlob(blob.entry, blob.origin, blob.rows.take(places))
 

@@ -65,3 +65,7 @@ class TableOperator:
     def held(self, memory: Memory) -> int:
         """How many rows the table has."""
         return sum(run.live for run in memory)
+
+    def everywhere(self, memory: Memory) -> int:
+        """How many of them every shard has: all, where the table goes to each."""
+        return self.held(memory)

@@ -12,6 +12,7 @@ from penstock.keyed_call import Cancel, Context, Emit, SetTimer, moment, timer_f
 from penstock.keyed_state import remembering, undo, view
 from penstock.reference.accumulate import Record, canonical
 from penstock.reference.operators.operator import Bad, Emitted, Out
+from penstock.rules import Rules
 from penstock.stage import Side
 
 Key = tuple[Any, ...]
@@ -22,22 +23,25 @@ class KeyedMachine:
     """A keyed function in progress.
 
     The memory has for each key its state, a list of (entry, value, until) for each field, and its timers; and the
-    rows that wait to be in order.
+    rows that wait to be in order. Where there are rules it has them by id, each with its batch, and counts batches.
     """
 
     def __init__(self, rule: Process, sides: Sequence[Side]) -> None:
-        (self.side,) = sides
+        self.side, self.ruling = sides[0], [*sides[1:]]
         self.rule, self.fields = rule, fields_of(rule.function)
-        self.context = Context(rule.outputs(sides), has_timers(rule.function))
+        self.context = Context(rule.outputs(sides), has_timers(rule.function), bool(self.ruling))
         self.cell = remembering(rule.function, self.context)
-        self.memory: dict[str, Any] = {"state": {}, "timers": {}, "rows": []}
+        self.memory: dict[str, Any] = {"state": {}, "timers": {}, "rows": [], "rules": {}, "batch": 0}
 
     def step(self, arrivals: Sequence[Sequence[Record]], watermark: int, now: int) -> Emitted:
         """Play one batch."""
-        (rows,) = arrivals
+        rows = arrivals[0]
         self.watermark, self.now, self.out = watermark, now, Emitted()
         self.deferred: set[tuple[Key, Waiting]] = set()
         self.context.batch(watermark, now)
+        for side, changes in zip(self.ruling, arrivals[1:], strict=True):
+            self.change_rules(side, changes)
+        self.memory["batch"] += 1
         self.forget("processing", now)
         if self.rule.ordered:
             self.take(rows)
@@ -57,9 +61,28 @@ class KeyedMachine:
         return self.out
 
     def held(self) -> int:
-        """How many entries, timers and rows are held."""
+        """How many entries, timers, rows and rules are held."""
         entries = sum(len(field) for state in self.memory["state"].values() for field in state.values())
-        return entries + sum(map(len, self.memory["timers"].values())) + len(self.memory["rows"])
+        waiting = len(self.memory["rows"]) + len(self.memory["rules"])
+        return entries + sum(map(len, self.memory["timers"].values())) + waiting
+
+    def change_rules(self, side: Side, changes: Sequence[Record]) -> None:
+        """What the last word of a batch on each rule makes of it: a rule said again as it was is no change."""
+        words: dict[Key, dict[str, Any] | None] = {}
+        for record in changes:
+            row = {name: value for name, value in record.row.items() if name != self.rule.deleted}
+            key = tuple(canonical(row[name]) for name in side.keys)
+            words.pop(key, None)
+            words[key] = None if record.row.get(self.rule.deleted or "") is True else row
+        rules = self.memory["rules"]
+        for key, word in words.items():
+            if word is None:
+                rules.pop(key, None)
+            elif key not in rules or _plain(rules[key][0]) != _plain(word):
+                rules.pop(key, None)
+                rules[key] = (word, self.memory["batch"])
+        self.context.ruled(Rules((self.user_key(key, side), for_users(row, side.schema), batch)
+                                 for key, (row, batch) in rules.items()))  # fmt: skip
 
     def take(self, rows: Sequence[Record]) -> None:
         """Rows that can still be in order wait; those behind W are late."""
@@ -201,7 +224,13 @@ class KeyedMachine:
     def key_of(self, row: Record) -> Key:
         return tuple(canonical(row.row[name]) for name in self.side.keys)
 
-    def user_key(self, key: Key) -> Any:
+    def user_key(self, key: Key, side: Side | None = None) -> Any:
         """A key as the function sees it: of one column its value."""
-        seen = tuple(for_users(dict(zip(self.side.keys, key, strict=True)), self.side.key_schema).values())
+        of = side or self.side
+        seen = tuple(for_users(dict(zip(of.keys, key, strict=True)), of.key_schema).values())
         return seen[0] if len(seen) == 1 else seen
+
+
+def _plain(row: dict[str, Any]) -> Key:
+    """What a rule says, to be compared: there is one NaN."""
+    return tuple(map(canonical, row.values()))

@@ -134,6 +134,12 @@ def recorded(pipeline: Pipeline, batches: int, batch_rows: int | None, *,
 
 def _reader(one: Input) -> LogReader:
     reader: Any = one.source.reader
+    if hasattr(reader, "kept_under"):
+        raise PenstockError(
+            f"the source {one.source.name!r} is a table that is read whole",
+            "what was read of it is kept under the checkpoint of one run, and each life is to read the same",
+            "prove the pipeline with the table as a stream of changes: ps.directory(...) or ps.kafka(...)",
+        )
     if reader is None or hasattr(reader, "frame"):
         raise PenstockError(
             f"the source {one.source.name!r} is {'read by nobody' if reader is None else 'a DataFrame of Spark'}",
