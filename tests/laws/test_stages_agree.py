@@ -31,6 +31,18 @@ class Third(ps.KeyedFunction):
         context.emit(k=key, n=-self.seen)
 
 
+async def weighed(row: dict[str, Any]) -> dict[str, Any]:
+    """What the outside says of a value: nothing of some, and of others it throws."""
+    if row["v"] is None or row["v"] % 4 == 3:
+        raise ConnectionError(f"nobody knows {row['v']}")
+    return {"weight": row["v"] * 2, "even": row["v"] % 2 == 0}
+
+
+def enriched(on_error: str = "quarantine") -> ps.Rows:
+    return source("one").key_by("k").enrich(weighed, on="v", output="weight long, even boolean", retries=0,
+                                            cache="10 us", cache_rows=3, on_error=on_error)  # fmt: skip
+
+
 def source(name: str, time: str = "at") -> ps.Stream:
     """Rows of integers for times, which a test draws."""
     columns = ps.events(f"k string, v long, x double, {time} long", name=name)
@@ -60,6 +72,8 @@ FLOWS: dict[str, Callable[[], ps.Panes | ps.Rows]] = {
     "ordered process, windows": lambda: windows(source("one").key_by("k").process(Third(), ordered=True)),
     "windows, join with the rows": lambda: source("one").select("k", "v", "at").join(
         windows(source("one")).stream.select("k", "n", end="window_end"), on="k", between=("0", "10 us"), how="left"),
+    "enrich, windows": lambda: windows(enriched()),
+    "enrich with nulls, dedup": lambda: enriched("null").dedup("weight", within="8 us"),
     "dedup, windows, windows": lambda: windows(windows(source("one").dedup("v", within="8 us")).stream, 30),
 }  # fmt: skip
 
