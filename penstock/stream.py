@@ -12,6 +12,7 @@ from penstock.check import check, check_time, check_union, checked, inherited_la
 from penstock.corrections import refuse_refiring
 from penstock.dedup import dedup_rule
 from penstock.duration import Duration, not_negative
+from penstock.enrich import CACHE_ROWS, Asked, enrich_rule
 from penstock.errors import PlanError, did_you_mean
 from penstock.event_time import TimeBase, Watermark, ascending, by_hand
 from penstock.explain import explain_flow
@@ -186,6 +187,17 @@ class Stream:
         mine, theirs = self._met(changes, on, "join_table")
         theirs = replace(theirs, dealt="everywhere" if broadcast else "by key", waited=False)
         return mine._remembering("table join", rule, theirs, dealt="evenly" if broadcast else "by key")
+
+    def enrich(self, function: Asked, *, output: str | Schema | None = None, on: str | Sequence[str] | None = None,
+               concurrency: int = 100, timeout: Duration = "10 seconds", retries: int = 3,
+               backoff: Duration = "100 milliseconds", give_up: Duration = "1 minute", cache: Duration | None = None,
+               cache_rows: int = CACHE_ROWS, on_error: str = "quarantine") -> Rows:  # fmt: skip
+        """Each row with what a function outside, async or plain, says of it, or of the columns named by `on`."""
+        rule = enrich_rule(function, output=output, on=on, concurrency=concurrency, timeout=timeout, retries=retries,
+                           backoff=backoff, give_up=give_up, cache=cache, cache_rows=cache_rows,
+                           on_error=on_error)  # fmt: skip
+        dealt = Stream(self.inputs, self.keys or rule.on)
+        return replace(dealt._remembering("enrich", rule), keys=self.keys)
 
     def split(self, **predicates: Expression) -> dict[str, Stream]:
         """Streams by name: a row goes to the first whose predicate holds, or to `rest`."""

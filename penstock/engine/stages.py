@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -16,6 +17,8 @@ from penstock.engine.compiled import Compiled
 from penstock.engine.ingest import Blob, arrived_rows, counted, ingest_rows
 from penstock.engine.late import late_table
 from penstock.engine.memory import Saved, part_names, restored, saved
+from penstock.engine.operators.answers import Answerer
+from penstock.engine.operators.enrich import Enriching
 from penstock.engine.operators.makers import operator_of
 from penstock.engine.operators.operator import Emitted, Outgoing
 from penstock.engine.operators.packing import (
@@ -35,6 +38,8 @@ from penstock.flow import AnyStage
 from penstock.instant import MAX_TIME
 from penstock.plan import PANES, Input, Plan
 from penstock.stage import RowStage
+
+Answering = Callable[[Answerer], Answerer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,9 @@ class StageEngine(Protocol):
     def counted(self, memory: Any, first: bool = True) -> dict[str, int]:
         """How much is held, exactly: open records and open windows, rows, entries and timers."""
 
+    def answered_by(self, answering: Answering) -> StageEngine:
+        """The same, where it asks the outside with another one to give the answers."""
+
 
 @dataclass(frozen=True)
 class WindowEngine:
@@ -169,6 +177,9 @@ class WindowEngine:
     def counted(self, memory: Any, first: bool = True) -> dict[str, int]:
         return {"open_records": open_records(self.compiled, memory),
                 "open_windows": open_windows(self.compiled, memory)}  # fmt: skip
+
+    def answered_by(self, answering: Answering) -> StageEngine:
+        return self
 
 
 @dataclass(frozen=True)
@@ -247,6 +258,13 @@ class RowEngine:
 
     def counted(self, memory: Any, first: bool = True) -> dict[str, int]:
         return {"open_records": 0, "open_windows": self.held(memory, first)}
+
+    def answered_by(self, answering: Answering) -> StageEngine:
+        if not isinstance(self.operator, Enriching):
+            return self
+        made = copy(self)
+        object.__setattr__(made, "operator", self.operator.answered_by(answering(self.operator.answerer)))
+        return made
 
 
 def engine_of(stage: AnyStage) -> StageEngine:

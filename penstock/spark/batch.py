@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.checkpoint.answers import forget_answers
 from penstock.checkpoint.clock_file import Clocks, write_clock
 from penstock.checkpoint.identity import Identity
 from penstock.checkpoint.lease import Lease
@@ -55,8 +56,9 @@ def whole_shard(job: Job, stage: int = 0) -> Callable[[pa.Table], pa.Table]:
                 words.append(Word(row["shard"], row["kind"], row.get("head", ""), row["payload"]))
         shard = packets[0].shard
         tick = tick_of(shard, packets, 0, stage=stage)
-        filled = arrivals_step(job, stage, job.engine(stage).start(), packets, Clock(MIN_TIME, tick["now"]))
-        closed = arrivals_step(job, stage, filled.memory, [], Clock(MAX_TIME, tick["now"]))
+        filled = arrivals_step(job, stage, job.engine(stage).start(), packets, Clock(MIN_TIME, tick["now"]), 0,
+                               shard)  # fmt: skip
+        closed = arrivals_step(job, stage, filled.memory, [], Clock(MAX_TIME, tick["now"]), 0, shard)
         words += words_of(job, stage, shard, 0, packets, [filled, closed], beginning)
         if stage == 0:
             words.append(Word(shard, TICK, json.dumps(tick), b""))
@@ -85,15 +87,26 @@ class SplitIngest:
                 yield from packet_batches(ingested(self.job, one["source"], chunks, beginning, self.now))
 
 
-def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease, staging: str | None, spark: Any,
-              on_progress: Callable[[Progress], None] | None, checkpoint: str | None = None) -> Clocks:  # fmt: skip
-    """Run a pipeline over input that ends, in one batch; `checkpoint` is its folder on a disk here."""
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a run puts things aside: large outputs, answers from outside, and its folder if that is on a disk here."""
+
+    staging: str | None
+    answers: str | None = None
+    checkpoint: str | None = None
+
+
+def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease, places: Places, spark: Any,
+              on_progress: Callable[[Progress], None] | None) -> Clocks:  # fmt: skip
+    """Run a pipeline over input that ends, in one batch."""
     begun = time.monotonic()
     now = _now(store)
-    job = job_of(pipeline, identity, f"batch-{identity.lineage}", staging)
-    outlets = Outlets.opened(pipeline, identity, lease.epoch, store, staging, spark)
+    job = job_of(pipeline, identity, f"batch-{identity.lineage}", places.staging, places.answers)
+    outlets = Outlets.opened(pipeline, identity, lease.epoch, store, places.staging, spark)
     try:
-        readers = {one.source.name: reader_of(one, checkpoint, job.token, again=True) for one in pipeline.flow.inputs}
+        readers = {
+            one.source.name: reader_of(one, places.checkpoint, job.token, again=True) for one in pipeline.flow.inputs
+        }
         words = _packets(spark, pipeline, job, now, readers)
         for stage in range(len(job.flow.stages)):
             words = words.groupBy("shard").applyInArrow(whole_shard(job, stage), WORDS)
@@ -105,6 +118,8 @@ def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease
         outlets.close()
     clocks = Clocks(1, ClockState(MAX_TIME, now, 1), heard.counts, bad, heard.results, True, True, given)
     write_clock(store, identity.lineage, clocks)
+    if places.answers is not None:
+        forget_answers(places.answers, clocks.batch)
     if on_progress is not None:
         seconds = time.monotonic() - begun
         on_progress(Progress(

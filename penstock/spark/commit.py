@@ -9,6 +9,7 @@ from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 from penstock.batch import PartitionClock, Tick
+from penstock.checkpoint.answers import forget_answers
 from penstock.checkpoint.clock_file import Clocks, read_clock, write_clock
 from penstock.checkpoint.lease import Lease
 from penstock.checkpoint.spark_logs import offsets_digest
@@ -51,6 +52,7 @@ class Commit:
     throttle: Throttle | None = None
     asked: threading.Event = field(default_factory=threading.Event)
     told: Progress | None = None
+    answers: str | None = None
     flow: Flow = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +83,9 @@ class Commit:
         made = self._next(heard, bad, given)
         after = write_clock(self.store, self.lineage, made)
         reached("clock:after", batch)
+        if self.answers is not None:
+            # The batch before is committed, for this one began after it: nobody plays again what came before that.
+            forget_answers(self.answers, batch - 1)
         self._tell(heard, after, times)
         # A batch that is run again has its clock already: the outage lies between it and the batch to come.
         self.clocks, self.resumed = after, after is not made

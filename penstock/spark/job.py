@@ -21,6 +21,7 @@ class Job:
     """A pipeline as its tasks see it; `token` tells one start of it from every other.
 
     `adopted` are the streams of which every sink takes the files its tasks have staged, so that no other is needed.
+    `answers` is where tasks write down what they were answered from outside, or None where they ask nothing.
     `written` are the streams that a sink is given: what no sink is given stays where it is made.
     `raw` gives panes and late rows with the engine's own columns, and exact counts of what is open: for the test kit.
     """
@@ -35,6 +36,7 @@ class Job:
     adopted: frozenset[str] = frozenset()
     raw: bool = False
     written: frozenset[str] = frozenset()
+    answers: str | None = None
 
     def engine(self, stage: int) -> StageEngine:
         """A stage made ready, once in each worker."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.checkpoint.answers import answers_place
 from penstock.checkpoint.clock_file import latest_clock, read_clock
 from penstock.checkpoint.identity import Identity, identity_of, read_identity, refuse_foreign
 from penstock.checkpoint.lease import Lease, take_lease
@@ -23,7 +24,7 @@ from penstock.errors import PlanError, did_you_mean
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
 from penstock.sources.frame import Frame
-from penstock.spark.batch import batch_input, run_batch
+from penstock.spark.batch import Places, batch_input, run_batch
 from penstock.spark.commit import Commit
 from penstock.spark.compile import built, job_of
 from penstock.spark.failure import told
@@ -80,12 +81,13 @@ def start(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: 
     for output in pipeline.outputs:
         if hasattr(output.sink, "refuse_cadence"):
             output.sink.refuse_cadence(every)
+    answers = answers_place(pipeline.flow, checkpoint, pipeline.staging)
     spark, store, identity, lease = _claimed(pipeline, checkpoint, spark)
     scratch = tempfile.TemporaryDirectory(prefix="penstock-")
     stop_file = os.path.join(scratch.name, "stop")
     try:
         return _start(pipeline, _Start(spark, store, identity, lease, scratch, stop_file, checkpoint, every, until,
-                                       on_progress, kit))  # fmt: skip
+                                       on_progress, kit, _of_lineage(answers, identity)))  # fmt: skip
     except BaseException:
         lease.release()
         scratch.cleanup()
@@ -95,6 +97,7 @@ def start(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: 
 def run_once(pipeline: Pipeline, *, checkpoint: str, spark: Any,
              on_progress: Callable[[Progress], None] | None) -> Ended:  # fmt: skip
     """Run a pipeline whose input ends as one batch."""
+    answers = answers_place(pipeline.flow, checkpoint, pipeline.staging)
     spark, store, identity, lease = _claimed(pipeline, checkpoint, spark)
     seen: list[Progress] = []
 
@@ -104,8 +107,8 @@ def run_once(pipeline: Pipeline, *, checkpoint: str, spark: Any,
             on_progress(progress)
 
     try:
-        run_batch(pipeline, identity, store, lease, _staging(pipeline, checkpoint), spark, progressed,
-                  local_path(checkpoint))  # fmt: skip
+        places = Places(_staging(pipeline, checkpoint), _of_lineage(answers, identity), local_path(checkpoint))
+        run_batch(pipeline, identity, store, lease, places, spark, progressed)
     except Exception as error:
         raise told(error) from error
     finally:
@@ -134,6 +137,11 @@ def _staging(pipeline: Pipeline, checkpoint: str) -> str | None:
     return pipeline.staging or (Path(local, "penstock/staging").as_uri() if local is not None else None)
 
 
+def _of_lineage(answers: str | None, identity: Identity) -> str | None:
+    """Where this lineage writes down what it is answered from outside."""
+    return None if answers is None else f"{answers}/{identity.lineage}"
+
+
 @dataclass(frozen=True, slots=True)
 class Kit:
     """How the test kit drives a query: its pace, its own commit, and what is done before the first batch."""
@@ -156,6 +164,7 @@ class _Start:
     until: str | None
     on_progress: Callable[[Progress], None] | None
     kit: Kit | None
+    answers: str | None
 
 
 def _start(pipeline: Pipeline, given: _Start) -> Handle:
@@ -167,7 +176,7 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     token = uuid.uuid4().hex
     kit = given.kit
     pace = kit.pace if kit else Wall("" if framed else given.stop_file, os.environ.get("PENSTOCK_CLOCK_SHIFT", ""))
-    job = job_of(pipeline, identity, token, None if kit else staging, raw=kit is not None)
+    job = job_of(pipeline, identity, token, None if kit else staging, given.answers, raw=kit is not None)
     throttle = None if kit else Throttle(os.path.join(given.scratch.name, "rows"), pipeline.batch_target / 1e6,
                                          pipeline.batch_rows or MOST_ROWS)  # fmt: skip
     try:
@@ -188,7 +197,7 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     commit = (kit.commit if kit else Commit)(
         pipeline, identity.lineage, given.store, given.lease, outlets, given.until, spark.sparkContext, progressed,
         read_clock(given.store, identity.lineage, batch), replaying=batch if _logged(given.store, batch) else None,
-        throttle=throttle,
+        throttle=throttle, answers=given.answers,
     )  # fmt: skip
     if kit:
         kit.first(commit)

@@ -53,7 +53,8 @@ class Shard(StatefulProcessor):
         tick = tick_of(shard, packets, clock.batch, clock.before, self.stage)
         memory, before = self._memory()
         watermark = clock.watermarks[self.stage]
-        stepped = arrivals_step(self.job, self.stage, memory, packets, Clock(watermark, tick["now"]))
+        now = Clock(watermark, tick["now"])
+        stepped = arrivals_step(self.job, self.stage, memory, packets, now, clock.batch, shard)
         size = self._keep(shard, stepped.memory, before)
         for word in words_of(self.job, self.stage, shard, clock.batch, packets, [stepped], clock.watermarks):
             yield _WORD(*word)

@@ -6,12 +6,14 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.batch import Counts
+from penstock.checkpoint.answers import WrittenDown
 from penstock.engine.outputs import shown_late, shown_panes
 from penstock.engine.rows import Read, SourceBatch
 from penstock.engine.stages import StageStepped, unusable_table
@@ -65,9 +67,12 @@ def tick_of(shard: int, packets: Sequence[Packet], batch: int, before: int = MIN
     return {**tick, "now": max([before, tick["now"], *times])}
 
 
-def arrivals_step(job: Job, stage: int, memory: Any, packets: Sequence[Packet], clock: Clock) -> StageStepped:
-    """One batch's arrivals through the engine."""
+def arrivals_step(job: Job, stage: int, memory: Any, packets: Sequence[Packet], clock: Clock, batch: int,
+                  shard: int) -> StageStepped:  # fmt: skip
+    """One batch's arrivals through the engine; what it asks of the outside is written down before it is given on."""
     engine = job.engine(stage)
+    if job.answers is not None:
+        engine = engine.answered_by(partial(WrittenDown, job.answers, batch, stage, shard))
     blobs = [engine.read(one.payload) for one in packets if one.kind == at(stage, CELLS)]
     return engine.step(memory, blobs, clock)
 

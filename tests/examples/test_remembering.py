@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
 import penstock as ps
@@ -130,3 +133,25 @@ def test_row_13_a_producer_that_says_the_same_twice_is_counted(engine: str) -> N
     script.batch("id  at\nx  12:59\ny  13:30")
     script.expect_rows("id  at\nx  12:00\ny  12:01\ny  13:30")
     assert script.counts.deduplicated == 3
+
+
+async def located(row: dict[str, Any]) -> dict[str, Any]:
+    """A service that knows where addresses lie."""
+    await asyncio.sleep(0)
+    if row["ip"] == "?":
+        raise LookupError("no address")
+    return {"country": "DE" if row["ip"].startswith("10.") else "NO", "risk": len(row["ip"])}
+
+
+def test_logins_from_a_country_that_a_service_names(engine: str) -> None:
+    """The example of docs/enrich.md: each login with its country, and in how many countries a user was."""
+    logins = stream("user string, ip string", "logins").key_by("user")
+    known = logins.enrich(located, on="ip", output="country string, risk long", retries=0, cache="1 hour")
+    script = Script(known.window(ps.tumbling("1 hour")).aggregate(countries=ps.distinct("country")), engine)
+    script.batch("user  ip  at\nann  10.1  12:00\nbob  10.1  12:01\nann  7.7.7  12:02\nbob  ?  12:03")
+    script.expect_quarantined({"step": "enrich", "reason": "LookupError: no address"})
+    script.restart()
+    script.batch("user  ip  at\nbob  10.1  12:04")
+    script.expect_quarantined()
+    script.end()
+    script.expect({"user": "ann", "countries": 2}, {"user": "bob", "countries": 1})

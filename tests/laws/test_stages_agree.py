@@ -32,6 +32,18 @@ class Third(ps.KeyedFunction):
         context.emit(k=key, n=-self.seen)
 
 
+async def weighed(row: dict[str, Any]) -> dict[str, Any]:
+    """What the outside says of a value: nothing of some, and of others it throws."""
+    if row["v"] is None or row["v"] % 4 == 3:
+        raise ConnectionError(f"nobody knows {row['v']}")
+    return {"weight": row["v"] * 2, "even": row["v"] % 2 == 0}
+
+
+def enriched(on_error: str = "quarantine") -> ps.Rows:
+    return source("one").key_by("k").enrich(weighed, on="v", output="weight long, even boolean", retries=0,
+                                            cache="10 us", cache_rows=3, on_error=on_error)  # fmt: skip
+
+
 def source(name: str, time: str = "at") -> ps.Stream:
     """Rows of integers for times, which a test draws."""
     columns = ps.events(f"k string, v long, x double, {time} long", name=name)
@@ -109,6 +121,8 @@ FLOWS: dict[str, Callable[[], ps.Panes | ps.Rows]] = {
         firsts().select("k", "v", "x", "pane_timing"), on="k", window=ps.tumbling("20 us")), 30, v=ps.sum("v"),
         n=ps.rows(), x=ps.min("x")),
     "corrections as they are": lambda: firsts().where("n > 1").write(ps.memory("rows")).plan,
+    "enrich, windows": lambda: windows(enriched()),
+    "enrich with nulls, dedup": lambda: enriched("null").dedup("weight", within="8 us"),
     "dedup, windows, windows": lambda: windows(windows(source("one").dedup("v", within="8 us")).stream, 30),
 }  # fmt: skip
 

@@ -91,7 +91,7 @@ def test_a_run_that_was_stopped_and_goes_on_gives_the_same(spark: Any, tmp_path:
     assert held(tmp_path) == whole
 
 
-@pytest.mark.parametrize("name", ["streaks", "met", "rated", "named", "drops"])
+@pytest.mark.parametrize("name", ["streaks", "met", "rated", "named", "drops", "ranked"])
 def test_what_spark_writes_is_what_the_reference_gives(name: str, whole: Any) -> None:
     """All at once, under W that is held until the end: the same rows."""
     stage = stages(EVENTS)[name].stage  # type: ignore[union-attr]

@@ -10,12 +10,15 @@ from penstock.arrow import from_arrow
 from penstock.dedup import Dedup
 from penstock.engine.cache import CACHE
 from penstock.engine.operators.dedup import Deduplicated
+from penstock.engine.operators.enrich import Enriching
 from penstock.engine.operators.keyed import Keyed
 from penstock.engine.windows import Clock
+from penstock.enrich import Enrich
 from penstock.instant import MAX_TIME, MIN_TIME
 from penstock.keyed import Process
 from penstock.reference.accumulate import Record
 from penstock.reference.operators.dedup import DedupMachine
+from penstock.reference.operators.enrich import EnrichMachine
 from penstock.reference.operators.keyed import KeyedMachine
 from penstock.stage import Side
 from tests.laws.one_side import SECOND as SECOND, arrived
@@ -108,11 +111,14 @@ class InColumns(Played):
         self.memory = self.operator.restored(saved.head, saved.parts.__getitem__)
 
 
-def player(engine: str, rule: Process | Dedup, side: Side) -> Played:
+def player(engine: str, rule: Process | Dedup | Enrich, side: Side) -> Played:
     """A rule on one of the implementations."""
     rule.check((side,))
+    of: tuple[Any, Any]
     if isinstance(rule, Process):
         of = (KeyedMachine(rule, (side,)), Keyed(rule, (side,)))
+    elif isinstance(rule, Enrich):
+        of = (EnrichMachine(rule, (side,)), Enriching(rule, side))
     else:
         of = (DedupMachine(rule, (side,)), Deduplicated(rule, (side,)))
     return OnReference(of[0], side) if engine == "reference" else InColumns(of[1], side)

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.dedup import Dedup
 from penstock.engine.operators.dedup import Deduplicated
+from penstock.engine.operators.enrich import Enriching
 from penstock.engine.operators.join import JoinOperator
 from penstock.engine.operators.keyed import Keyed
 from penstock.engine.operators.operator import Operator
@@ -15,6 +16,7 @@ from penstock.engine.operators.pattern import Matching
 from penstock.engine.operators.table_join import TableOperator
 from penstock.engine.operators.temporal import TemporalOperator
 from penstock.engine.operators.top import TopOperator
+from penstock.enrich import Enrich
 from penstock.join import Join
 from penstock.keyed import Process
 from penstock.match import Match
@@ -32,6 +34,7 @@ OPERATORS: dict[type, Callable[[Any, Sequence[Side]], Operator]] = {
     Join: JoinOperator,
     TemporalJoin: TemporalOperator,
     TableJoin: TableOperator,
+    Enrich: lambda rule, sides: Enriching(rule, sides[0]),
     Match: lambda rule, sides: Matching(rule, sides[0]),
 }
 

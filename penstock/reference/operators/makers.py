@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.dedup import Dedup
+from penstock.enrich import Enrich
 from penstock.join import Join
 from penstock.keyed import Process
 from penstock.match import Match
 from penstock.passing import Pass
 from penstock.reference.operators.dedup import DedupMachine
+from penstock.reference.operators.enrich import EnrichMachine
 from penstock.reference.operators.join import JoinMachine
 from penstock.reference.operators.keyed import KeyedMachine
 from penstock.reference.operators.operator import Machine
@@ -32,6 +34,7 @@ MACHINES: dict[type, Callable[[Any, Sequence[Side]], Machine]] = {
     Join: JoinMachine,
     TemporalJoin: TemporalMachine,
     TableJoin: TableMachine,
+    Enrich: EnrichMachine,
     Match: lambda rule, sides: Matching(rule, sides[0]),
 }
 
