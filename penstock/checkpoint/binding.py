@@ -46,8 +46,8 @@ def _windows(plan: Plan) -> dict[str, str]:
         "lateness": words(plan.lateness),
         "trigger": _shape(plan.trigger),
         "mode": plan.shown_mode if not plan.fires_once else "one pane a window",
-        "memory": f"{'slices' if compiled.by_slices else 'windows'}, format {MEMORY}",
-        **({"records": "may be withdrawn"} if plan.signed else {}),
+        "memory": f"{'slices' if compiled.by_slices else 'windows'}, format {MEMORY}"
+        + (", of records that may be withdrawn" if plan.signed else ""),
     }
 
 

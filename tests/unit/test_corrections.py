@@ -345,3 +345,20 @@ def test_what_is_held_of_corrected_windows_does_not_grow() -> None:
                 script.batch(part, watermark=f"12:{minute:02d}")
         held.append((both.run.open_windows(), joined.run.open_windows()))
     assert max(held) == max(held[:6])
+
+
+def test_windows_without_withdrawals_are_kept_as_ever() -> None:
+    from penstock.checkpoint.binding import binding
+    from penstock.engine.stages import engine_of
+    from penstock.flow import flow_of
+
+    plain, signed = counted(), hourly(counted().stream, "user", "accumulating", most=ps.max("n"), n=ps.sum("n"))
+    for panes, marked in ((plain, False), (signed, True)):
+        script = Script(panes, "columnar")
+        script.batch([row("ann", "12:00")])
+        kept = script.run.snapshot()[0][-1]
+        assert any(b'"signs"' in data for data in kept.parts.values()) is marked
+        names = [type(one).__name__ for one in engine_of(panes.plan).compiled.accumulators]
+        assert names == (["Multiset", "SignedWhole", "SignedCount"] if marked else ["Native", "WholeSum"])
+        bound = binding(flow_of((panes.plan,)), 1)
+        assert ("withdrawn" in bound["2 windows: memory" if marked else "memory"]) is marked

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import penstock as ps
@@ -177,3 +180,24 @@ def test_of_many_keys_what_stands_is_what_a_sort_finds() -> None:
         wanted.setdefault(auction, []).append(-price)
     best = {(auction, rank): price for auction, prices in wanted.items() for rank, price in enumerate(prices[:2], 1)}
     assert {slot: row["price"] for slot, row in stands.items()} == best
+
+
+def test_a_database_keeps_what_stands(tmp_path: Path) -> None:
+    from penstock.sinks.sink import Batch
+    from penstock.targets import target_of
+
+    top = bids("auction long, price long").key_by("auction").top(2, by="price")
+    target = target_of(top.stage, "rows", "one", "rows")
+    writer = ps.sqlite(str(tmp_path / "answers.db"), table="best").open(target)
+    writer.begin("lineage", 1)
+    script = Script(top, "columnar")
+    for number, rows in enumerate(([bid(1, 0, 5), bid(2, 0, 4)], [bid(1, 0, 7)], [bid(1, 0, 9), bid(2, 0, 1)])):
+        given = script.batch([{key: row[key] for key in ("auction", "price", "at")} for row in rows]).rows
+        table = pa.Table.from_pylist([{**one.row, "op": one.op} for one in given]).select(target.schema.names)
+        batch = Batch("lineage", number, 1, table.num_rows, "")
+        writer.write(batch, [table.cast(target.schema)])
+        writer.commit(batch)
+    writer.close()
+    with sqlite3.connect(tmp_path / "answers.db") as connection:
+        found = connection.execute("SELECT auction, rank, price FROM best ORDER BY 1, 2").fetchall()
+    assert found == [(1, 1, 9), (1, 2, 7), (2, 1, 4), (2, 2, 1)]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.arrow import arrow_schema
-from penstock.engine.cells import Cells
+from penstock.engine.cells import Cells, take_arrays
 from penstock.engine.combine import Rows
 from penstock.engine.finding import Finder, wanted_keys
 from penstock.engine.keys import canonical, hashes, key_codes
@@ -18,7 +18,7 @@ from penstock.engine.numbers import constant
 from penstock.engine.operators.at_rest import Runs, named_parts, restored_runs, saved_runs
 from penstock.engine.operators.netting import left_over
 from penstock.engine.operators.operator import Emitted, Outgoing
-from penstock.engine.order import order_codes
+from penstock.engine.order import in_order, order_codes
 from penstock.engine.runs import extract, grown, joined
 from penstock.engine.saturate import plus
 from penstock.engine.windows import Clock
@@ -117,7 +117,8 @@ class TopOperator:
         stands = order[place < n], place[place < n]
         kept = np.sort(order if self.side.signed else stands[0])
         sizes = (stood, stands)
-        slots = np.unique(np.concatenate([groups[rows] * n + ranks for rows, ranks in sizes]))
+        slots = np.sort(np.concatenate([groups[rows] * n + ranks for rows, ranks in sizes]), kind="stable")
+        slots = slots[np.diff(slots, prepend=-1) > 0]
         were, are = (np.full(len(slots), -1), np.full(len(slots), -1))
         for at, (rows, ranks) in zip((were, are), sizes, strict=True):
             at[np.searchsorted(slots, groups[rows] * n + ranks)] = rows
@@ -137,10 +138,17 @@ class TopOperator:
         """Some rows, the best of each group first, and the place of each in its group."""
         by = canonical(cells.held[0][self.side.schema.names.index(self.rule.by)].take(pa.array(rows)))
         codes = order_codes(by)
-        times, partitions, offsets = cells.held[1]
-        ties = (offsets[rows], order_codes(partitions.take(pa.array(rows))), times[rows])
-        order = np.lexsort((*ties, codes if self.rule.best == "least" else ~codes, groups[rows]))
-        found = groups[rows][order]
+        codes = codes if self.rule.best == "least" else ~codes
+        group = groups[rows]
+        order = in_order(group, [codes])
+        same = (np.diff(group[order]) == 0) & (np.diff(codes[order]) == 0)
+        if same.any():
+            # Times and places are looked at only where they settle something.
+            tied = np.append(same, False) | np.append(False, same)
+            among = order[tied]
+            times, partitions, offsets = take_arrays(cells.held[1], rows[among])
+            order[tied] = among[np.lexsort((offsets, order_codes(partitions), times, codes[among], group[among]))]
+        found = group[order]
         return rows[order], np.arange(len(rows)) - np.searchsorted(found, found)
 
     def _rows(self, cells: Cells, ranks: np.ndarray, ops: np.ndarray | None) -> Outgoing:
