@@ -154,6 +154,17 @@ def test_what_is_lost_doubled_torn_or_different_is_counted():
     assert undisturbed.judge(Held(list(rows), [("red", 2)]), ended=True).lost == 1
 
 
+def test_equal_rows_of_several_batches_are_told_apart_by_how_many_there_are():
+    rows = [("ann", 3), ("bob", 3), ("ann", 3), ("cid", 3), ("ann", 3)]
+    written = in_batches("rows", rows, [2, 2, 1])
+    assert written.judge(rows[:2], ended=False).good
+    assert written.judge(rows[:4], ended=False).good
+    assert written.judge(rows, ended=True).good
+    assert written.judge(rows[:3], ended=False).torn == 1
+    assert written.judge([*rows, ("ann", 3)], ended=True).duplicated == 1
+    assert written.judge(rows[1:], ended=True).lost == 1
+
+
 def test_the_table_and_the_summary_say_which_points_were_tried():
     rows = (
         Row(1, 0, "sink:write#game/panes/postgres:public.t_prove_a1b2_life000@3", 3, 0, Verdict()),

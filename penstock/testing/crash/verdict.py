@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -45,21 +45,27 @@ class Written:
     batches: tuple[Rows, ...]
 
     def judge(self, found: Rows, ended: bool) -> Verdict:
-        """Compare what is found with the batches up to the last one that is there, or with all of them."""
-        number = {row: i for i, rows in enumerate(self.batches) for row in rows}
-        held, all_rows = Counter(found), Counter(self._rows(len(self.batches) - 1))
-        last = max((number[row] for row in held if row in number), default=-1)
-        upto = len(self.batches) - 1 if ended else last
-        lost = list((Counter(self._rows(upto)) - held).elements())
-        torn = [row for row in lost if number[row] == last]
-        foreign = [row for row in held if row not in number]
-        twice = sum(max(0, times - all_rows[row]) for row, times in held.items() if row in number)
-        said = [f"{self.name}: {what} {rows[0]}" for what, rows in (("lacks", lost), ("has", foreign)) if rows]
-        return Verdict(len(lost) - len(torn), twice, len(torn), len(foreign), tuple(said))
+        """Compare what is found with the batches up to the last one that is there, or with all of them.
 
-    def _rows(self, upto: int) -> Iterator[tuple[Any, ...]]:
-        for rows in self.batches[: upto + 1]:
-            yield from rows
+        Equal rows may be in several batches: what is found of them is taken for the first ones.
+        """
+        held, last = Counter(found), -1
+        missing: list[tuple[int, tuple[Any, ...]]] = []
+        for number, rows in enumerate(self.batches):
+            for row in rows:
+                if held[row]:
+                    held[row] -= 1
+                    last = number
+                else:
+                    missing.append((number, row))
+        lost = [(number, row) for number, row in missing if ended or number <= last]
+        torn = sum(number == last for number, _ in lost)
+        known = {row for rows in self.batches for row in rows}
+        foreign = [row for row in +held if row not in known]
+        twice = sum(times for row, times in (+held).items() if row in known)
+        said = [f"{self.name}: lacks {lost[0][1]}"] if lost else []
+        said += [f"{self.name}: has {foreign[0]}"] if foreign else []
+        return Verdict(len(lost) - torn, twice, torn, len(foreign), tuple(said))
 
 
 def in_batches(name: str, rows: Sequence[tuple[Any, ...]], counts: Sequence[int]) -> Written:
