@@ -257,7 +257,7 @@ def _warnings(plan: Plan) -> list[str]:
             said.append(f"each event is in {copies:,} windows: their panes are many, even where slices are shared")
     for one in plan.inputs:
         assert one.time is not None
-        if one.time.watermark.idle is None and one.time.basis != "processing":
+        if one.time.watermark.idle is None and one.time.basis not in ("processing", "derived"):
             said.append(f"idle=None: a partition of {one.source.name} that falls silent holds the watermark for ever")
         for step in (*one.before, *one.after):
             if isinstance(step, (Map, MapBatches)) or (isinstance(step, Where) and callable(step.predicate)):

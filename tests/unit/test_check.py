@@ -217,3 +217,9 @@ def test_what_is_costly_or_surprising_is_warned_of(panes, warning):
 
 def test_a_plain_plan_has_no_warnings():
     assert hourly().aggregate(n=ps.rows()).check() == ()
+
+
+def test_windows_over_windows_have_none_either():
+    """What a stage gives has no partitions that could fall silent."""
+    hours = hourly().aggregate(n=ps.rows()).stream
+    assert hours.window(ps.tumbling("3 hours")).aggregate(n=ps.sum("n")).check() == ()
