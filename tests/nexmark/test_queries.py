@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-import penstock as ps
 from examples.nexmark.queries import QUERIES
 from penstock.duration import SECOND
 from penstock.testing import Script
 from tests.nexmark.asking import wanted
 from tests.nexmark.playing import cut, made, only, out_of_order, played, site, stage_of, standing
 
+PAGE = Path(__file__).parents[2] / "docs/nexmark.md"
 # Two of a hundred generators, whose events have something for each query; forty seconds, in which windows end, sessions
 # break and auctions close.
 EVENTS = made((5, 40), events=100_000, generators=100, rate=2_500)
@@ -43,9 +44,9 @@ def test_bids_are_counted_by_the_processing_clock(engine: str) -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_each_query_says_its_question_and_what_it_keeps(query: str) -> None:
+def test_each_query_says_its_question_and_is_on_the_page(query: str) -> None:
     asked = QUERIES[query].__doc__ or ""
-    assert asked.count("\n") == 0
-    answer = QUERIES[query](site())
-    output = answer.write(ps.memory("unused"))
-    assert "stage" in ps.pipeline(query, output).explain() or isinstance(answer, ps.Panes)
+    assert asked
+    assert "\n" not in asked
+    rows = [line.split("|")[1] for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    assert any(query in row.replace(",", " ").split() for row in rows)
