@@ -1,4 +1,4 @@
-"""The queries whose answer stands at any time and changes with every bid: panes that take the place of one another."""
+"""The queries whose answer stands at any time and changes with every bid: each change takes back what it replaces."""
 
 from __future__ import annotations
 
@@ -28,18 +28,14 @@ def q17(site: Site) -> ps.Panes:
     return _daily(site.bids.key_by("auction")).aggregate(**bids, **figures)
 
 
-def q18(site: Site) -> ps.Panes:
+def q18(site: Site) -> ps.Stream:
     """What was the last bid of each bidder for each auction?"""
-    columns = ("price", "channel", "url", "date_time", "extra")
-    last = site.bids.key_by("bidder", "auction").window(ps.global_window()).trigger(UPDATED).accumulating()
-    return last.aggregate(**{name: ps.last(name) for name in columns})
+    return site.bids.key_by("bidder", "auction").top(1, by="date_time")
 
 
-def q19(site: Site) -> ps.Panes:
+def q19(site: Site) -> ps.Stream:
     """Which ten bids for each auction are the highest?"""
-    columns = ("price", "bidder", "channel", "url", "date_time", "extra")
-    top = site.bids.key_by("auction").window(ps.global_window()).trigger(UPDATED).accumulating()
-    return top.aggregate(**{name: ps.top_k(name, 10, by="price") for name in columns})
+    return site.bids.key_by("auction").top(10, by="price")
 
 
 def _daily(bids: ps.Stream) -> ps.Windowed:

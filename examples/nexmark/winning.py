@@ -1,80 +1,37 @@
-"""The queries about the highest bid of each auction: a join with the time in which it is open, and then who wins."""
+"""The queries about the highest bid of each auction: a join with the time in which it is open, and then the best."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any
-
 import penstock as ps
 from examples.nexmark.running import UPDATED
-from examples.nexmark.site import AUCTION, Site
-
-INSTANT = timedelta(microseconds=1)  # after the last moment at which a row may come
-
-
-class Closing(ps.KeyedFunction):
-    """The highest bid of an auction, of equal ones the first, told when the auction is over."""
-
-    output = "id long, seller long, category long, price long"
-    seller = ps.value("long")
-    category = ps.value("long")
-    price = ps.value("long")
-
-    def on_event(self, event: Any, key: Any, context: Any) -> None:
-        if self.price is None:
-            self.seller, self.category, self.price = event["seller"], event["category"], event["price"]
-            context.timer(event["expires"] + INSTANT)
-        self.price = max(self.price, event["price"])
-
-    def on_timer(self, timer: Any, key: Any, context: Any) -> None:
-        context.emit(id=key, seller=self.seller, category=self.category, price=self.price)
-        del self.seller, self.category, self.price
-
-
-class LastOnes(ps.KeyedFunction):
-    """The mean price of a seller's last sales, this one and the ten before it, in the order in which they end."""
-
-    output = "seller long, avg_price double"
-    sold = ps.items("long")
-    waiting = ps.mapping("long", "long")
-
-    def on_event(self, event: Any, key: Any, context: Any) -> None:
-        self.waiting[event["id"]] = event["price"]
-        context.timer(context.time + INSTANT)  # several may end at one moment: then they are told by their numbers
-
-    def on_timer(self, timer: Any, key: Any, context: Any) -> None:
-        for ident in sorted(self.waiting):
-            last = [*self.sold, self.waiting[ident]]
-            context.emit(seller=key, avg_price=sum(last) / len(last))
-            self.sold = last[-10:]
-        self.waiting.clear()
+from examples.nexmark.site import Site
 
 
 def q4(site: Site) -> ps.Panes:
     """What do auctions of each category end with, on average?"""
-    closed = _in_time(site).key_by("id").process(Closing())
-    by_category = closed.key_by("category").window(ps.global_window()).trigger(UPDATED).accumulating()
+    highest = _highest(site).select("category", "price")
+    by_category = highest.key_by("category").window(ps.global_window()).trigger(UPDATED).accumulating()
     return by_category.aggregate(final=ps.mean("price"))
 
 
-def q6(site: Site) -> ps.Stream:
+def q6(site: Site) -> ps.Panes:
     """What did the last auctions of each seller end with, on average?"""
-    closed = _in_time(site).key_by("id").process(Closing())
-    return closed.key_by("seller").process(LastOnes(), ordered=True)
+    highest = _highest(site).select("seller", "price", "date_time")
+    # The current one and the ten before it, in order of the bids: the rows of the SQL's window.
+    last = highest.key_by("seller").top(11, by="date_time")
+    by_seller = last.key_by("seller").window(ps.global_window()).trigger(UPDATED).accumulating()
+    return by_seller.aggregate(avg_price=ps.mean("price"))
 
 
-def q9(site: Site) -> ps.Panes:
+def q9(site: Site) -> ps.Stream:
     """Which bid wins each auction?"""
     bids = site.bids.select("auction", "bidder", "price", bid_date_time="date_time", bid_extra="extra")
     both = site.auctions.join(bids, on={"id": "auction"}, between=("0", "expires"))
-    winners = both.key_by("id").window(ps.global_window()).trigger(UPDATED).accumulating()
-    auction = {name: ps.first(name) for name in AUCTION[1:]}
-    bid = {name: ps.arg_max(name, by="price") for name in ("bidder", "price", "bid_date_time", "bid_extra")}
-    return winners.aggregate(**auction, **bid)
+    return both.key_by("id").top(1, by="price")
 
 
-def _in_time(site: Site) -> ps.Rows:
-    """Each bid with its auction, if it comes while that is open; both ends belong to it."""
+def _highest(site: Site) -> ps.Stream:
+    """The highest bid of each auction, of equal ones the first, among those that came while it was open."""
     auctions = site.auctions.select("id", "seller", "category", "expires")
-    bids = site.bids.select("auction", "price")
-    return auctions.join(bids, on={"id": "auction"}, between=("0", "expires"))
+    bids = site.bids.select("auction", "price", "date_time")
+    return auctions.join(bids, on={"id": "auction"}, between=("0", "expires")).key_by("id").top(1, by="price")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 SECOND = 1_000_000
 IN_TIME = "auction a join bid b on a.id = b.auction and b.date_time between a.date_time and a.expires"
-WINNERS = f"select a.id, a.seller, a.category, a.expires, max(b.price) as price from {IN_TIME} group by all"
+WINNERS = f"""
+    select a.id, a.seller, a.category, b.price, b.date_time from {IN_TIME}
+    qualify row_number() over (partition by a.id order by b.price desc, b.date_time) = 1
+"""
 HOPS = f"""
     select auction, count(*) as num, (date_time // {2 * SECOND} + 1 + hop) * {2 * SECOND} as hop_end
     from bid, range(5) hops(hop) group by all
@@ -37,8 +40,8 @@ SQL = {
              where a.category = 10 and p.state in ('OR', 'ID', 'CA')""",
     "q4": f"select category, avg(price) as final from ({WINNERS}) group by category",
     "q5": f"select * from ({HOPS}) qualify num = max(num) over (partition by hop_end)",
-    "q6": f"""select seller, avg(price) over (partition by seller order by expires, id
-              rows between 10 preceding and current row) as avg_price from ({WINNERS})""",
+    "q6": f"""select seller, avg(price) as avg_price from (select * from ({WINNERS})
+              qualify row_number() over (partition by seller order by date_time desc) <= 11) group by seller""",
     "q7": f"""select b.auction, b.bidder, b.price, b.date_time, b.extra from bid b join (
               select max(price) as top, (date_time // {10 * SECOND} + 1) * {10 * SECOND} as till from bid group by till
               ) w on b.price = w.top and b.date_time between w.till - {10 * SECOND} and w.till""",
@@ -59,8 +62,8 @@ SQL = {
     "q17": f"""select auction, {DAY}, {BIDS}, min(price) as min_price, max(price) as max_price,
                avg(price) as avg_price, sum(price)::long as sum_price from bid group by auction, window_start""",
     "q18": "select * from bid qualify row_number() over (partition by bidder, auction order by date_time desc) = 1",
-    "q19": """select *, row_number() over (partition by auction order by price desc) as rank_number from bid
-              qualify rank_number <= 10""",
+    "q19": """select *, row_number() over (partition by auction order by price desc) as rank from bid
+              qualify rank <= 10""",
     "q20": """select b.auction, b.bidder, b.price, b.channel, b.url, b.date_time as bid_date_time,
               b.extra as bid_extra, a.item_name, a.description, a.initial_bid, a.reserve,
               a.date_time as auction_date_time, a.expires, a.seller, a.category, a.extra as auction_extra

@@ -80,19 +80,9 @@ def standing(script: Script) -> Counter[tuple[tuple[str, Any], ...]]:
 
 
 def only(rows: Counter[tuple[tuple[str, Any], ...]], columns: Iterable[str]) -> list[tuple[Any, ...]]:
-    """These columns of the rows, in order; numbers with a fraction to twelve digits. Lists are ranks, best first."""
+    """These columns of the rows, in order; numbers with a fraction to twelve digits."""
     wanted = list(columns)
-    ranked = [one for row in rows.elements() for one in _ranked(dict(row))]
-    return sorted(tuple(_plain(row[name]) for name in wanted) for row in ranked)
-
-
-def _ranked(row: Row) -> list[Row]:
-    """A row whose columns are lists as a row for each place."""
-    lists = {name: value for name, value in row.items() if isinstance(value, tuple)}
-    if not lists:
-        return [row]
-    places = range(len(next(iter(lists.values()))))
-    return [{**row, **{name: value[at] for name, value in lists.items()}, "rank_number": at + 1} for at in places]
+    return sorted(tuple(_plain(dict(row)[name]) for name in wanted) for row in rows.elements())
 
 
 def cut(rows: Sequence[Row], seed: int) -> list[list[Row]]:
@@ -138,7 +128,7 @@ def _table(text: str) -> list[Row]:
 
 
 def _frozen(row: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in row.items())
+    return tuple(row.items())
 
 
 def _plain(value: Any) -> Any:

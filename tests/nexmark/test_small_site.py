@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,10 +11,10 @@ import pytest
 import penstock as ps
 from examples.nexmark.queries import QUERIES
 from examples.nexmark.site import Site
-from examples.nexmark.winning import INSTANT
 from tests.nexmark.playing import cut, only, played, site, small_site, standing
 
 EVENTS, EXPECTED = small_site()
+INSTANT = timedelta(microseconds=1)
 
 
 class Lowest(ps.KeyedFunction):
