@@ -33,6 +33,13 @@ def q14(site: Site) -> ps.Stream:
     return named.map_batches(_time_of_day, schema=columns + "c_counts long")
 
 
+def q21(site: Site) -> ps.Stream:
+    """Which channel does a bid come from: one of the large ones, or the one that its address names?"""
+    columns = "auction long, bidder long, price long, channel string, channel_id string"
+    bids = site.bids.select("auction", "bidder", "price", "channel", "url")
+    return bids.map_batches(_channel_ids, schema=columns).where("channel_id is not null")
+
+
 def q22(site: Site) -> ps.Stream:
     """Which directories does the address of a bid go through?"""
     columns = "auction long, bidder long, price long, channel string, dir1 string, dir2 string, dir3 string"
@@ -49,6 +56,16 @@ def _time_of_day(bids: Any) -> Any:
     kinds = pc.if_else(day, "dayTime", pc.if_else(night, "nightTime", "otherTime"))
     with_kinds = bids.append_column("bid_time_type", kinds)
     return with_kinds.append_column("c_counts", pc.count_substring(bids["extra"], "c"))
+
+
+def _channel_ids(bids: Any) -> Any:
+    """A large channel's own number, else what stands behind channel_id= in the address."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    known = pc.index_in(pc.utf8_lower(bids["channel"]), pa.array(["apple", "google", "facebook", "baidu"]))
+    named = pc.struct_field(pc.extract_regex(bids["url"], "(?:&|^)channel_id=(?P<id>[^&]*)"), "id")
+    return bids.append_column("channel_id", pc.coalesce(known.cast(pa.string()), named)).drop_columns(["url"])
 
 
 def _directories(bids: Any) -> Any:

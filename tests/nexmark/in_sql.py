@@ -68,6 +68,10 @@ SQL = {
               b.extra as bid_extra, a.item_name, a.description, a.initial_bid, a.reserve,
               a.date_time as auction_date_time, a.expires, a.seller, a.category, a.extra as auction_extra
               from bid b join auction a on b.auction = a.id where a.category = 10""",
+    "q21": """select auction, bidder, price, channel, case lower(channel) when 'apple' then '0' when 'google' then '1'
+              when 'facebook' then '2' when 'baidu' then '3'
+              else nullif(regexp_extract(url, '(&|^)channel_id=([^&]*)', 2), '') end as channel_id
+              from bid where channel_id is not null""",
     "q22": """select auction, bidder, price, channel, split_part(url, '/', 4) as dir1, split_part(url, '/', 5) as dir2,
               split_part(url, '/', 6) as dir3 from bid""",
     "q23": """select b.bidder, b.price, b.channel, b.url, b.extra as bid_extra, p.id as person_id, p.name,

@@ -122,7 +122,8 @@ def _table(text: str) -> list[Row]:
     """A table whose times are seconds from the beginning."""
     types = {part.split()[0]: part.split()[1] for part in COLUMNS.split(",")}
     kept = {name: kind for name, kind in types.items() if kind == "string"}
-    rows = read_table(text, {**kept, "bid_extra": "string", "dir1": "string", "dir2": "string", "dir3": "string"})
+    rows = read_table(text, {**kept, "bid_extra": "string", "channel_id": "string", "dir1": "string",
+                              "dir2": "string", "dir3": "string"})  # fmt: skip
     return [{name: BEGIN + round(value * SECOND) if name in TIMES else value for name, value in row.items()}
             for row in rows]  # fmt: skip
 

@@ -10,6 +10,7 @@ import pytest
 
 import penstock as ps
 from examples.nexmark.queries import QUERIES
+from examples.nexmark.running import UPDATED
 from examples.nexmark.site import Site
 from tests.nexmark.playing import cut, only, played, site, small_site, standing
 
@@ -65,7 +66,25 @@ def q6(site: Site) -> ps.Stream:
     return in_time.key_by("id").process(Lowest()).key_by("seller").process(AtTheEnd())
 
 
-VIEWS = {**QUERIES, "q2": q2, "q6": q6}
+def q105(site: Site) -> ps.Stream:
+    """The auctions with the most bids."""
+    auctions = site.auctions.select("id", "item_name")
+    met = auctions.join(site.bids.select("auction"), on={"id": "auction"}, keep="forever")
+    counts = met.key_by("id", "item_name").window(ps.global_window()).trigger(UPDATED).retracting()
+    one = counts.aggregate(bid_count=ps.rows()).stream.select("id", "item_name", "bid_count", every="1")
+    return one.key_by("every").top(1_000, by="bid_count")
+
+
+def q106(site: Site) -> ps.Panes:
+    """The least of the highest bids."""
+    auctions = site.auctions.select("id", "expires")
+    met = auctions.join(site.bids.select("auction", "price"), on={"id": "auction"}, between=("0", "expires"))
+    highest = met.key_by("id").window(ps.global_window()).trigger(UPDATED).retracting().aggregate(final=ps.max("price"))
+    least = highest.stream.window(ps.global_window()).trigger(UPDATED).accumulating()
+    return least.aggregate(min_final=ps.min("final"))
+
+
+VIEWS = {**QUERIES, "q2": q2, "q6": q6, "q105": q105, "q106": q106}
 
 
 @pytest.mark.parametrize("query", list(EXPECTED))
