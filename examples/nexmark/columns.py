@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,13 @@ from examples.nexmark.timeline import (
 
 STAMP = pa.timestamp("us", tz="UTC")
 Columns = dict[str, Any]
+
+
+class Chosen(NamedTuple):
+    """Texts that are not copied yet: a table, and which of its rows they are."""
+
+    table: pa.Array
+    places: np.ndarray
 
 
 def event_columns(timeline: Timeline, generator: int, numbers: range, wanted: frozenset[str]) -> dict[str, pa.Array]:
@@ -49,18 +56,20 @@ def event_columns(timeline: Timeline, generator: int, numbers: range, wanted: fr
 
 def _spread(length: int, parts: list[tuple[np.ndarray, Any]]) -> pa.Array:
     """Values of some rows as a column of all rows, null for the others."""
-    if isinstance(parts[0][1], np.ndarray):
-        values, empty = np.zeros(length, dtype=np.int64), np.ones(length, dtype=bool)
-        for at, given in parts:
-            values[at], empty[at] = given, False
-        return pa.array(values, mask=empty if empty.any() else None)
-    at = np.concatenate([at for at, _ in parts])
-    sources = np.zeros(length, dtype=np.int32)
-    sources[at] = np.arange(len(at), dtype=np.int32)
     empty = np.ones(length, dtype=bool)
-    empty[at] = False
-    given = parts[0][1] if len(parts) == 1 else pa.concat_arrays([one for _, one in parts])
-    return given.take(pa.array(sources, mask=empty if empty.any() else None))
+    values = np.zeros(length, dtype=np.int64)
+    texts, before = [], 0
+    for at, given in parts:
+        empty[at] = False
+        if isinstance(given, np.ndarray):
+            values[at] = given
+            continue
+        chosen = given if isinstance(given, Chosen) else Chosen(given, np.arange(len(given)))
+        values[at] = before + chosen.places
+        texts.append(chosen.table)
+        before += len(chosen.table)
+    found = pa.array(values, mask=empty if empty.any() else None)
+    return pa.concat_arrays(texts).take(found) if texts else found
 
 
 def _people(idents: np.ndarray, wanted: frozenset[str]) -> Columns:
@@ -98,7 +107,8 @@ def _auctions(
     item, description = _texts(randoms, 20), _texts(randoms, 100)
     sizes = words.AUCTION_FIXED + _lengths(item) + _lengths(description)
     made |= {"item_name": item, "description": description, "reserve": first + _prices(randoms)}
-    made["extra"] = _extras(randoms, words.AUCTION_SIZE - sizes) if "extra" in wanted else None
+    if "extra" in wanted:
+        made["extra"] = _extras(randoms, words.AUCTION_SIZE - sizes)
     return made
 
 
@@ -121,10 +131,9 @@ def _bids(idents: np.ndarray, wanted: frozenset[str]) -> Columns:
     channel = randoms.below(known)
     channel[cold] = known + before.below(words.CHANNELS)
     randoms.put(cold, before)
-    names, addresses = _channels()
-    made["channel"], made["url"] = names.take(pa.array(channel)), addresses.take(pa.array(channel))
+    made["channel"], made["url"] = (Chosen(table, channel) for table in _channels())
     lengths = randoms.below(2 * words.spread(words.BID_SIZE - words.BID_FIXED))
-    made["extra"] = _bid_fillers().take(pa.array(lengths * words.FILLERS + randoms.below(words.FILLERS)))
+    made["extra"] = Chosen(_bid_fillers(), lengths * words.FILLERS + randoms.below(words.FILLERS))
     return made
 
 
