@@ -64,4 +64,5 @@ def last_person(event: Any) -> Any:
 def last_auction(event: Any) -> Any:
     """The newest auction when an event happens, counted from 0; before the first one, -1."""
     begun = event % CYCLE - PEOPLE + 1  # auctions of this cycle, if there were no end to them
-    return event // CYCLE * AUCTIONS - 1 + (begun + AUCTIONS - abs(begun - AUCTIONS)) // 2
+    lesser = (begun + AUCTIONS - abs(begun - AUCTIONS)) // 2  # of the two, for a number and for a column alike
+    return event // CYCLE * AUCTIONS - 1 + lesser

@@ -66,13 +66,33 @@ def q6(site: Site) -> ps.Stream:
     return in_time.key_by("id").process(Lowest()).key_by("seller").process(AtTheEnd())
 
 
-def q105(site: Site) -> ps.Stream:
-    """The auctions with the most bids."""
+def counted(site: Site) -> ps.Stream:
+    """How many bids each auction that is there has, as it stands."""
     auctions = site.auctions.select("id", "item_name")
     met = auctions.join(site.bids.select("auction"), on={"id": "auction"}, keep="forever")
     counts = met.key_by("id", "item_name").window(ps.global_window()).trigger(UPDATED).retracting()
-    one = counts.aggregate(bid_count=ps.rows()).stream.select("id", "item_name", "bid_count", every="1")
-    return one.key_by("every").top(1_000, by="bid_count")
+    return counts.aggregate(bid_count=ps.rows()).stream.select("id", "item_name", "bid_count", every="1")
+
+
+def q102(site: Site) -> ps.Stream:
+    """The auctions with at least as many bids as there are for one, on average."""
+    bids = site.bids.window(ps.global_window()).trigger(UPDATED).retracting()
+    bids_of_one = bids.aggregate(n=ps.rows(), auctions=ps.distinct("auction")).stream
+    usual = bids_of_one.select(usual="cast(floor(n / auctions) as long)", each="1")
+    compared = counted(site).join(usual, on={"every": "each"}, keep="forever")
+    return compared.where("bid_count >= usual")
+
+
+def q103(site: Site) -> ps.Stream:
+    """The auctions with at least twenty bids."""
+    bids = site.bids.key_by("auction").window(ps.global_window()).trigger(UPDATED).retracting()
+    many = bids.aggregate(n=ps.rows()).stream.where("n >= 20").select("auction")
+    return site.auctions.select("id", "item_name").join(many, on={"id": "auction"}, keep="forever")
+
+
+def q105(site: Site) -> ps.Stream:
+    """The auctions with the most bids."""
+    return counted(site).key_by("every").top(1_000, by="bid_count")
 
 
 def q106(site: Site) -> ps.Panes:
@@ -84,7 +104,7 @@ def q106(site: Site) -> ps.Panes:
     return least.aggregate(min_final=ps.min("final"))
 
 
-VIEWS = {**QUERIES, "q2": q2, "q6": q6, "q105": q105, "q106": q106}
+VIEWS = {**QUERIES, "q2": q2, "q6": q6, "q102": q102, "q103": q103, "q105": q105, "q106": q106}
 
 
 @pytest.mark.parametrize("query", list(EXPECTED))
