@@ -32,7 +32,7 @@ from penstock.engine.step import start, step
 from penstock.engine.watermark import ClockState, end_batch
 from penstock.engine.windows import Clock
 from penstock.flow import flow_of
-from penstock.stream import Panes
+from penstock.windowed import Panes
 
 ROWS = 500_000
 ARRIVALS = 100_000

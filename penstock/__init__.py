@@ -52,6 +52,7 @@ from penstock.event_time import (
     punctuated as punctuated,
 )
 from penstock.expression import col as col, lit as lit
+from penstock.handed_in import events as events
 from penstock.keyed import (
     KeyedFunction as KeyedFunction,
     Timer as Timer,
@@ -99,13 +100,7 @@ from penstock.sources.kafka import kafka as kafka
 from penstock.sources.kafka_log.errors import DataLost as DataLost, SourceError as SourceError
 from penstock.sources.scores import Faults as Faults, game_scores as game_scores
 from penstock.sources.table import table as table
-from penstock.stream import (
-    Panes as Panes,
-    Rows as Rows,
-    Stream as Stream,
-    Windowed as Windowed,
-    events as events,
-)
+from penstock.stream import Rows as Rows, Stream as Stream
 from penstock.trigger import (
     Trigger as Trigger,
     after as after,
@@ -126,6 +121,7 @@ from penstock.window import (
     sliding as sliding,
     tumbling as tumbling,
 )
+from penstock.windowed import Panes as Panes, Windowed as Windowed
 
 # Last, for a module of the package has this name too.
 from penstock.sources.frame import stream as stream  # isort: skip

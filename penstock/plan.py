@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.aggregate import Aggregate
-from penstock.event_time import TimeBase
+from penstock.event_time import TimeBase, by_hand
 from penstock.pane import Mode
 from penstock.row_steps import RowStep
 from penstock.schema import Column, Schema
@@ -40,6 +40,10 @@ class Derived:
         """The rows as a source."""
         return Source(f"{self.stage.label}.{self.output}", self.stage.outputs[self.output], self.stage.bounded,
                       derived=self)  # fmt: skip
+
+    def input(self) -> Input:
+        """The rows as the input of another stage; they have their event time."""
+        return Input(self.source(), time=TimeBase("derived", None, None, by_hand(max_skew=None)))
 
     @property
     def withdraws(self) -> bool:

@@ -8,8 +8,7 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 from penstock.aggregate import Aggregate
-from penstock.check import check, check_time, check_union, checked, inherited_lateness
-from penstock.corrections import refuse_refiring
+from penstock.check import check_time, check_union, checked, inherited_lateness
 from penstock.dedup import dedup_rule
 from penstock.duration import Duration, not_negative
 from penstock.enrich import CACHE_ROWS, Asked, enrich_rule
@@ -17,17 +16,16 @@ from penstock.errors import PlanError, did_you_mean
 from penstock.event_time import TimeBase, Watermark, ascending, by_hand
 from penstock.explain import explain_flow
 from penstock.expression import Col, Name, Node, expression
-from penstock.flow import AnyStage, flow_of
+from penstock.flow import flow_of
 from penstock.join import How, Limit, join_rule
 from penstock.joined import on_columns
 from penstock.keyed import KeyedFunction, check_rules, process_rule
 from penstock.match import LIMIT, match as match_rule
 from penstock.node import Case, Compare, Literal
-from penstock.pane import Mode
 from penstock.passing import Pass
 from penstock.pattern import Pattern, Skip
 from penstock.pipeline import Branch, Output
-from penstock.plan import PANES, Dealt, Derived, Entry, Input, MaxBad, Plan, Source
+from penstock.plan import Dealt, Derived, Entry, Input
 from penstock.row_steps import BatchFunction, Map, MapBatches, Project, RowFunction, RowPredicate, RowStep, Where
 from penstock.schema import Schema, schema
 from penstock.stage import MAIN, Operator, RowStage
@@ -37,6 +35,7 @@ from penstock.top import Best, top_rule
 from penstock.trigger import AtWatermark, Trigger
 from penstock.whole_table import REMOVED, Table
 from penstock.window import WindowRule
+from penstock.windowed import Windowed
 
 Expression = str | Col | Node
 On = str | Sequence[str] | Mapping[str, str]
@@ -285,7 +284,7 @@ class Rows(Stream):
     @classmethod
     def of(cls, stage: RowStage, name: str) -> Rows:
         """An output of a stage."""
-        return cls((_derived(stage, name),), stage=stage, name=name)
+        return cls((Derived(stage, name).input(),), stage=stage, name=name)
 
     def output(self, name: str) -> Rows:
         """Another output of the stage, such as the time-outs of a pattern."""
@@ -339,121 +338,6 @@ class Rows(Stream):
         return self.explain()
 
 
-@dataclass(frozen=True, slots=True)
-class Windowed:
-    """A stream cut into windows, waiting to hear when, how and what."""
-
-    stream: Stream
-    rule: WindowRule
-    lateness: int
-    when: Trigger
-    mode: Mode | None
-
-    def trigger(self, when: Trigger) -> Windowed:
-        """When panes are emitted."""
-        if not isinstance(when, Trigger):
-            raise PlanError(
-                f"{when!r} is not a trigger",
-                "a trigger says when a window shows a pane",
-                "write .trigger(ps.at_watermark())",
-            )
-        return replace(self, when=when)
-
-    def accumulating(self) -> Windowed:
-        """Each pane is the whole answer so far."""
-        return replace(self, mode="accumulating")
-
-    def discarding(self) -> Windowed:
-        """Each pane is only what is new."""
-        return replace(self, mode="discarding")
-
-    def retracting(self) -> Windowed:
-        """Each pane is the whole answer so far, preceded by the withdrawal of the one before."""
-        return replace(self, mode="retracting")
-
-    def aggregate(self, **aggregates: Aggregate) -> Panes:
-        """What is computed; builds the plan and refuses one that cannot be right."""
-        for name, aggregate in aggregates.items():
-            if not isinstance(aggregate, Aggregate):
-                raise PlanError(
-                    f"{name} = {aggregate!r} is not an aggregate",
-                    "an aggregate says what is computed of a window's records",
-                    f'write {name}=ps.rows() or {name}=ps.sum("points")',
-                )
-        plan = Plan(
-            self.stream.inputs, self.stream.keys, self.rule, self.lateness, self.when, self.mode,
-            tuple(aggregates.items()),
-        )  # fmt: skip
-        check(plan)
-        return Panes(plan)
-
-
-@dataclass(frozen=True, slots=True)
-class Panes:
-    """The results of a plan: a stream of panes, with its late and quarantined rows beside it."""
-
-    plan: Plan
-
-    @property
-    def stream(self) -> Stream:
-        """The panes as a stream, for the next stage."""
-        refuse_refiring(self.plan)
-        return Stream((_derived(self.plan, PANES),))
-
-    def explain(self) -> str:
-        """What, where, when and how, in words."""
-        return explain_flow(flow_of((self.plan,)))
-
-    def check(self) -> tuple[str, ...]:
-        """What is allowed but costly or surprising."""
-        return check(self.plan)
-
-    def write(self, sink: Any) -> Output:
-        """Write the panes to a sink."""
-        return Branch(self.plan, "panes").write(sink)
-
-    @property
-    def late(self) -> Branch:
-        """The rows no window would take, with W, how late they were and what they missed."""
-        return Branch(self.plan, "late")
-
-    @property
-    def quarantine(self) -> Branch:
-        """The rows that could not be used, each as it came, with the reason."""
-        return Branch(self.plan, "quarantine")
-
-    @property
-    def archive(self) -> Branch:
-        """Every row as the source gave it, before any step, with its partition, its offset and its batch."""
-        return Branch(self.plan, "archive")
-
-    def __str__(self) -> str:
-        return self.explain()
-
-
-def _derived(stage: AnyStage, output: str) -> Input:
-    """An output of a stage as the input of another; its rows have their event time."""
-    return Input(Derived(stage, output).source(), time=TimeBase("derived", None, None, by_hand(max_skew=None)))
-
-
-def events(columns: str | Schema, *, name: str = "events", bounded: bool = False,
-           max_bad: int | str | None = None) -> Stream:  # fmt: skip
-    """A stream whose rows are handed in: by a test, a notebook, or a runner with data of its own."""
-    if not isinstance(name, str) or not name or "/" in name:
-        raise PlanError(
-            f"a source cannot be called {name!r}",
-            "partitions are named source/partition, so the name of a source is text without a slash",
-            'write name="events"',
-        )
-    if not isinstance(bounded, bool):
-        raise PlanError(
-            f"bounded is {bounded!r}",
-            "bounded=True says that the source comes to an end, bounded=False that it may not",
-            "write bounded=True, or leave it out",
-        )
-    return Stream((Input(Source(name, schema(columns), bounded, _max_bad(max_bad))),))
-
-
 def _changes(table: Any, deleted: str | None, where: str) -> tuple[Stream, str | None]:
     """A table as a stream of changes, and the column that says of a row that it is gone.
 
@@ -470,24 +354,6 @@ def _changes(table: Any, deleted: str | None, where: str) -> tuple[Stream, str |
     if not isinstance(table, Stream) or all(one.time is not None for one in table.inputs):
         return table, deleted
     return table.processing_time(), deleted
-
-
-def _max_bad(limit: int | str | None) -> MaxBad | None:
-    if limit is None:
-        return None
-    if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0:
-        return MaxBad(limit, None)
-    try:
-        share = float(str(limit).removesuffix("%")) / 100 if str(limit).endswith("%") else None
-    except ValueError:
-        share = None
-    if share is None or not 0 <= share <= 1:
-        raise PlanError(
-            f"max_bad is {limit!r}",
-            "it is a number of rows, or a share of them in percent",
-            'write max_bad=100 or max_bad="1%"',
-        )
-    return MaxBad(None, share)
 
 
 def _windowless(step: str) -> PlanError:

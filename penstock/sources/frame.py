@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.errors import PlanError, unknown_column
+from penstock.handed_in import events
 from penstock.schema import Column, Schema
 from penstock.sources.spark_types import column_type
-from penstock.stream import Stream, events
+from penstock.stream import Stream
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from penstock.handed_in import events
 from penstock.schema import Schema
-from penstock.stream import Stream, events
+from penstock.stream import Stream
 
 if TYPE_CHECKING:
     import numpy as np

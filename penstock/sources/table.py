@@ -17,13 +17,13 @@ from penstock.checkpoint.store import LocalStore
 from penstock.decode import decode, reason_of
 from penstock.duration import MINUTE, Duration, not_negative, words
 from penstock.errors import DataError, PenstockError, PlanError, did_you_mean
+from penstock.handed_in import events
 from penstock.instant import show
 from penstock.schema import Column, Schema, schema as parsed
 from penstock.sources.directory import FORMATS, SUFFIXES
 from penstock.sources.errors import no_table
 from penstock.sources.listing import stat
 from penstock.sources.source import Chunk, Offsets, Split
-from penstock.stream import events
 from penstock.whole_table import REMOVED, Table
 
 FOLDER = "penstock/tables"

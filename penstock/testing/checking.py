@@ -11,8 +11,9 @@ from penstock.flow import AnyStage, flow_of
 from penstock.instant import MAX_TIME, MIN_TIME, parse
 from penstock.plan import Plan
 from penstock.stage import RowStage
-from penstock.stream import Panes, Rows, Stream, Windowed
+from penstock.stream import Rows, Stream
 from penstock.testing.tables import read_table, row_types
+from penstock.windowed import Panes, Windowed
 
 Row = Mapping[str, Any]
 MARKS = ("@partition", "@source")

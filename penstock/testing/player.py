@@ -9,9 +9,10 @@ from typing import Any
 
 from penstock.batch import Outcome
 from penstock.errors import PenstockError, PlanError
+from penstock.handed_in import events
 from penstock.instant import parse, show
 from penstock.pane import Pane
-from penstock.stream import Panes, Stream, events
+from penstock.stream import Stream
 from penstock.testing.cases import ROW_MARKS, Case, Said, Step
 from penstock.testing.checking import checked_marks, checked_times
 from penstock.testing.makers import make
@@ -31,6 +32,7 @@ from penstock.testing.matching import (
 )
 from penstock.testing.script import Script
 from penstock.testing.tables import pane_types, read_table, row_types
+from penstock.windowed import Panes
 
 SCHEMA = "key string, value long, at timestamp"
 NOT_FACTS = ("deviation", "absent", "about")

@@ -12,7 +12,7 @@ from penstock.instant import MAX_TIME, event_time_of
 from penstock.pane import Given as GivenRow, Late, Pane, Quarantined
 from penstock.plan import Input, Plan
 from penstock.stage import MAIN
-from penstock.stream import Panes, Rows as Given
+from penstock.stream import Rows as Given
 from penstock.testing.checking import (
     MARKS,
     Row,
@@ -40,6 +40,7 @@ from penstock.testing.matching import (
     wanted_row,
 )
 from penstock.testing.tables import pane_table, pane_types, row_types
+from penstock.windowed import Panes
 
 Rows = str | Sequence[Row]
 

@@ -13,8 +13,9 @@ import penstock as ps
 from penstock.aggregate import Aggregate
 from penstock.event_time import Watermark
 from penstock.plan import Plan
-from penstock.stream import Stream, Windowed
+from penstock.stream import Stream
 from penstock.window import Custom, Global, WindowRule
+from penstock.windowed import Windowed
 
 SCHEMA = "k string, v long, x double, at timestamp"
 MODES = ("accumulating", "discarding", "retracting")

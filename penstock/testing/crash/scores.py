@@ -20,8 +20,9 @@ from penstock.sinks.files import files
 from penstock.sinks.function import foreach_batch
 from penstock.sinks.sqlite import sqlite
 from penstock.sources.scores import Faults, game_scores
-from penstock.stream import Panes, Stream
+from penstock.stream import Stream
 from penstock.testing.crash.running import run_out
+from penstock.windowed import Panes
 
 NAME = "scores"
 BATCH_ROWS = 1_000
