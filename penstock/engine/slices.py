@@ -17,7 +17,7 @@ from penstock.engine.assign import covering, end_of, windows_of
 from penstock.engine.cells import Cells, concat_cells
 from penstock.engine.compiled import Compiled
 from penstock.engine.keys import key_codes
-from penstock.engine.numbers import constant
+from penstock.engine.numbers import constant, different
 from penstock.engine.panes import pane_table
 from penstock.engine.parts import Part, Stored
 from penstock.engine.regroup import fold_runs
@@ -218,11 +218,11 @@ def _expiring(
     assert isinstance(rule, Sliding)
     after, upto = (watermark - compiled.plan.lateness - rule.size for watermark in between)
     _, found = windows_of(rule, starts, end_of(compiled, starts), after, upto)
-    ends, keys = np.unique(found) + rule.size, int(codes.max()) + 1
+    ends, keys = different(found) + rule.size, int(codes.max()) + 1
     if len(ends) * keys <= MANY_MORE * len(cells):
         return np.repeat(np.arange(keys), len(ends)), np.tile(ends, keys)
     of, found = windows_of(rule, cells.start, cells.end, after, upto)
-    pairs = np.unique(codes[of] * len(ends) + np.searchsorted(ends, found + rule.size))
+    pairs = different(codes[of] * len(ends) + np.searchsorted(ends, found + rule.size))
     return pairs // len(ends), ends[pairs % len(ends)]
 
 

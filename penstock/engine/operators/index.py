@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.engine.numbers import different
+
 Ranges = tuple[np.ndarray, np.ndarray]
 
 
@@ -21,7 +23,7 @@ class Index:
         # Where hash and time do not fit into 64 bits side by side, times are numbered by the different ones there are.
         self._times: np.ndarray | None = None
         if len(self.hashes) * self._width >= 2**62:
-            self._times = np.unique(when)
+            self._times = different(when)
             self._width = len(self._times) + 1
         numbers = (np.cumsum(first) - 1) * self._width + self._code(when, after=False)
         order = np.argsort(numbers, kind="stable")

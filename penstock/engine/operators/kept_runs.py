@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.engine.numbers import different
 from penstock.engine.operators.kept_rows import MARKS, ROWS, Part, Stored, concat_stored
 from penstock.instant import MAX_TIME
 
@@ -70,7 +71,7 @@ class Shelf:
     def mark(self, run: Run, rows: np.ndarray, bound: int) -> Run:
         """The run with a mark at some of the rows that are needed."""
         old = run.marked()
-        new = np.unique(rows[~old[rows]])
+        new = different(rows[~old[rows]])
         if not len(new):
             return run
         marks = old.copy()

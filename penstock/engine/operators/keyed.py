@@ -16,7 +16,7 @@ from penstock.engine.finding import NOBODY, Finder, Wanted, wanted_keys
 from penstock.engine.keys import canonical, hashes, key_codes
 from penstock.engine.matching import among
 from penstock.engine.memory import Saved
-from penstock.engine.numbers import constant
+from penstock.engine.numbers import constant, different
 from penstock.engine.operators.at_rest import Runs, named_parts, restored_runs, saved_runs
 from penstock.engine.operators.kept_rules import KeptRules
 from penstock.engine.operators.keyed_calls import Calls
@@ -87,7 +87,7 @@ class Keyed:
         keys = tuple(canonical(events.batch.column(name)) for name in self.side.keys)
         hashed = hashes(keys, len(events))
         alarms, awake, asleep = _alarmed(memory, clock)
-        wanted = wanted_keys(_different(np.concatenate([hashed, awake])))
+        wanted = wanted_keys(different(np.concatenate([hashed, awake])))
         taken = extract(_STATE, memory.state, wanted, memory.clock, clock)
         held = joined([*taken.rows, self.columns.none()])
         chosen = _chosen(held, keys, hashed, awake, clock)
@@ -201,12 +201,6 @@ def _only_times(times: np.ndarray, hashed: np.ndarray) -> Cells:
     """Rows of which no more is known than a time and a hash."""
     zero = constant(0, len(times))
     return Cells((), hashed, times, times, constant(1, len(times)), zero, zero, ())
-
-
-def _different(hashed: np.ndarray) -> np.ndarray:
-    """Each hash once."""
-    ordered = np.sort(hashed)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
 
 
 def _alarmed(memory: Memory, clock: Clock) -> tuple[Extract[Cells], np.ndarray, Cells]:

@@ -14,7 +14,7 @@ from penstock.engine.combine import Rows
 from penstock.engine.finding import Finder, wanted_keys
 from penstock.engine.keys import canonical, hashes, key_codes
 from penstock.engine.memory import Saved
-from penstock.engine.numbers import constant
+from penstock.engine.numbers import constant, different, is_constant
 from penstock.engine.operators.at_rest import Runs, named_parts, restored_runs, saved_runs
 from penstock.engine.operators.netting import left_over
 from penstock.engine.operators.operator import Emitted, Outgoing
@@ -117,8 +117,7 @@ class TopOperator:
         stands = order[place < n], place[place < n]
         kept = np.sort(order if self.side.signed else stands[0])
         sizes = (stood, stands)
-        slots = np.sort(np.concatenate([groups[rows] * n + ranks for rows, ranks in sizes]), kind="stable")
-        slots = slots[np.diff(slots, prepend=-1) > 0]
+        slots = different(np.concatenate([groups[rows] * n + ranks for rows, ranks in sizes]))
         were, are = (np.full(len(slots), -1), np.full(len(slots), -1))
         for at, (rows, ranks) in zip((were, are), sizes, strict=True):
             at[np.searchsorted(slots, groups[rows] * n + ranks)] = rows
@@ -162,6 +161,8 @@ class TopOperator:
 def _groups(cells: Cells) -> np.ndarray:
     """A number for each different key and window."""
     codes = key_codes(cells.keys, cells.hash)
+    if is_constant(cells.start):
+        return codes
     starts, ranks = np.unique(cells.start, return_inverse=True)
     return codes * len(starts) + ranks
 
