@@ -17,7 +17,7 @@ WORKERS := -n auto --maxprocesses 4 --dist worksteal
 # Tests that start a JVM or a server: two at a time, a file to a worker, so that few are started.
 ON_SPARK := tests/spark tests/faults tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres
 
-.PHONY: help install java demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka docs clean
+.PHONY: help install java demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka bench-nexmark bench-state docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,12 @@ bench: $(INSTALLED) java ## beside Spark's own aggregate: throughput, open windo
 bench-kafka: $(INSTALLED) java ## beside Spark's Kafka connector, from a broker that is started here
 	@$(BIN)/python -m bench.kafka --json bench/results/kafka.json
 	@$(BIN)/python -m bench.kafka_to_postgres --json bench/results/kafka_to_postgres.json
+
+bench-state: $(INSTALLED) java ## keyed functions, joins, patterns and dedup beside what a PySpark user would write instead
+	@$(BIN)/python -m bench.state --json bench/results/state.json
+
+bench-nexmark: $(INSTALLED) java ## Nexmark's queries beside Spark's own operators, where they can express one
+	@$(BIN)/python -m bench.nexmark --json bench/results/nexmark.json
 
 bench-engine: $(INSTALLED) ## how fast the columnar engine is alone; figures also in bench/results/engine.json
 	@$(BIN)/python bench/engine.py --json bench/results/engine.json

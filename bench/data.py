@@ -11,6 +11,7 @@ import argparse
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -54,7 +55,23 @@ class Data:
         )
 
 
-def write(data: Data, where: Path) -> list[Path]:
+class Files(Protocol):
+    """Events by the file: so many in all and in each, of so many keys, `a_second` of event time."""
+
+    events: int
+    rows: int
+    keys: int
+    a_second: int
+
+    @property
+    def schema(self) -> str:
+        """The columns as `ps.directory` takes them."""
+
+    def table(self, number: int) -> pa.Table:
+        """The rows of one file."""
+
+
+def write(data: Files, where: Path) -> list[Path]:
     """The files of some data, whose times of writing are a second apart so that their order is plain; kept if there."""
     where.mkdir(parents=True, exist_ok=True)
     paths = []

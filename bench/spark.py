@@ -20,7 +20,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ import penstock as ps
 from bench.data import Data, write
 from penstock.progress import Progress
 from penstock.sinks.sink import Batch, Ledger, Target
-from penstock.spark.session import LOCAL_FILES, session
+from penstock.spark.session import LOCAL_FILES, restore_settings, session
 
 COLD = 2
 # The first job also warms a new JVM, which takes both sides some rounds.
@@ -199,24 +199,30 @@ def run_theirs(spark: Any, job: Job, files: Path, scratch: Path, who: str) -> Ru
     return measured_theirs(spark, job.theirs(df), scratch, store, job.partitions)
 
 
-def measured_theirs(spark: Any, grouped: Any, scratch: Path, store: str, partitions: int) -> Run:
-    """An aggregate of Spark's until it has read all there is, with what helps it."""
+def measured_theirs(
+    spark: Any, grouped: Any, scratch: Path, store: str, partitions: int, mode: str = "append",
+    more: Mapping[str, str] | None = None,
+) -> Run:  # fmt: skip
+    """A query of Spark's until it has read all there is, with what helps it; `more` settings are its own."""
     settings = {
         "spark.sql.streaming.stateStore.providerClass": store,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.adaptive.enabled": "false",
         **LOCAL_FILES,
+        **(more or {}),
     }
+    before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)
     begun = time.monotonic()
     query = (
-        grouped.writeStream.format("noop").outputMode("append").trigger(availableNow=True)
+        grouped.writeStream.format("noop").outputMode(mode).trigger(availableNow=True)
         .option("checkpointLocation", str(scratch / "checkpoint")).start()
     )  # fmt: skip
     query.awaitTermination()
     run = Run(store, whole=time.monotonic() - begun)
+    restore_settings(spark, before)
     run.batches = [(int(one["numInputRows"]), one["durationMs"]["triggerExecution"] / 1000)
                    for one in query.recentProgress if one["numInputRows"]]  # fmt: skip
     return run

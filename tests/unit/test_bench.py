@@ -5,6 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import penstock as ps
+from bench.beside import IN_MEMORY, OURS, ROCKSDB, Figure, Question, result, table
+from bench.nexmark import LOOKED_AT, STATELESS, questions
+from bench.spark import Nowhere, Run
+from bench.state import questions as state_questions
+from examples.nexmark.queries import QUERIES
+
 BENCH = Path(__file__).parents[2] / "bench" / "engine.py"
 
 
@@ -17,3 +26,42 @@ def test_the_benchmark_of_the_engine_runs(tmp_path):
         "tumbling 10 s", "early and late panes", "sliding 60 s every 1 s", "sessions",
     ]  # fmt: skip
     assert all(job in said for job in jobs)
+
+
+def ran(**seconds: float) -> Run:
+    (who, of_a_batch), *_ = seconds.items()
+    return Run(who, [(500_000, 9.0), (500_000, 9.0), (500_000, of_a_batch), (500_000, of_a_batch)], 30.0)
+
+
+def asked(figure: Figure, *stores: str) -> Question:
+    return Question("a join", {}, {OURS: print}, dict.fromkeys(stores, print), figure)
+
+
+@pytest.mark.parametrize(
+    ("figure", "times", "reached"),
+    [(Figure(times=1.5), 2.0, True), (Figure(times=2.5), 2.0, False), (Figure(rate=400_000), 2.0, True),
+     (Figure(rate=600_000), 2.0, False), (Figure(), 2.0, True)],
+)  # fmt: skip
+def test_the_faster_store_is_what_is_compared_with_and_the_first_batches_do_not_count(figure, times, reached):
+    runs = {OURS: ran(ours=1.0), IN_MEMORY: ran(theirs=3.0), ROCKSDB: ran(theirs=2.0)}
+    found = result(asked(figure, IN_MEMORY, ROCKSDB), runs)
+    assert found["seconds_per_million"] == {OURS: 2.0, IN_MEMORY: 6.0, ROCKSDB: 4.0}
+    assert found["events_per_second"][OURS] == 500_000
+    assert (found["times_fastest_other"], found["reached"]) == (times, reached)
+    assert ("missed" in table([found])) is not reached
+
+
+def test_what_spark_cannot_say_is_reported_alone():
+    found = result(asked(Figure(rate=100_000)), {OURS: ran(ours=1.0)})
+    assert found["times_fastest_other"] is None
+    assert "nothing of Spark's says it" in table([found])
+
+
+def test_every_query_of_nexmark_is_asked_with_the_columns_it_looks_at():
+    found = {question.name: question for question in questions(quick=True)}
+    assert found.keys() == QUERIES.keys() == LOOKED_AT.keys()
+    assert all(found[name].theirs for name in STATELESS)
+    for question in (*found.values(), *state_questions(quick=True)):
+        streams = [ps.events(data.schema, name=name) for name, data in question.data.items()]
+        for answer in question.ours.values():
+            ps.pipeline("asked", answer(*streams).write(Nowhere()))
