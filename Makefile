@@ -93,6 +93,7 @@ bench-nexmark: $(INSTALLED) java ## Nexmark's queries beside Spark's own operato
 
 bench-engine: $(INSTALLED) ## how fast the columnar engine is alone; figures also in bench/results/engine.json
 	@$(BIN)/python bench/engine.py --json bench/results/engine.json
+	@$(BIN)/python -m bench.alone --json bench/results/alone.json
 
 docs: $(INSTALLED) ## make the pages that are generated
 	@$(BIN)/python -m penstock.cli.reference > docs/cli.md

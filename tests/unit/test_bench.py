@@ -28,6 +28,16 @@ def test_the_benchmark_of_the_engine_runs(tmp_path):
     assert all(job in said for job in jobs)
 
 
+def test_the_benchmark_of_stages_alone_runs(tmp_path):
+    figures = tmp_path / "alone.json"
+    for name in ("a join", "q5", "cep3"):
+        asked = [sys.executable, "-m", "bench.alone", "--quick", "--only", name, "--json", str(figures)]
+        subprocess.run(asked, capture_output=True, check=True, timeout=120, cwd=BENCH.parents[1])
+        (figure,) = json.loads(figures.read_text())
+        assert name in figure["job"]
+        assert figure["events_per_second"] > 0
+
+
 def ran(**seconds: float) -> Run:
     (who, of_a_batch), *_ = seconds.items()
     return Run(who, [(500_000, 9.0), (500_000, 9.0), (500_000, of_a_batch), (500_000, of_a_batch)], 30.0)
