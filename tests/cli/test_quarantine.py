@@ -45,7 +45,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalStore:
     Path("kept.py").write_text(KEPT)
     Path("written.py").write_text(WRITTEN)
     made = LocalStore(str(tmp_path / "checkpoint"))
-    identity = identity_of(made, "scores", load("kept.py").plan, 1, 1)
+    identity = identity_of(made, "scores", load("kept.py").flow, 1, 1)
     write_clock(made, identity.lineage, Clocks(1))
     sink = pa.BufferOutputStream()
     pq.write_table(quarantine_table("scores", "0", ROWS), sink)
@@ -116,7 +116,7 @@ def test_what_cannot_be_read_or_takes_no_rows_is_refused(store, penstock):
     assert "cannot be read" in penstock(*replay, "none.jsonl").err
     assert "not on a disk of this machine" in penstock("quarantine", "list", "s3a://lake/scores").err
     assert penstock("quarantine", "list", "in").code == 1
-    identity = identity_of(store, "scores", load("kept.py").plan, 1, 1)
+    identity = identity_of(store, "scores", load("kept.py").flow, 1, 1)
     write_clock(store, identity.lineage, Clocks(2, finished=True))
     assert "is finished" in penstock(*replay, "bad.jsonl").err
     Path("kept.py").write_text(KEPT.replace('"scores", counted', '"other", counted'))

@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> LocalStore:
 
 def made(store: LocalStore) -> Identity:
     """A checkpoint of two partitions, of which one has been silent, after eight batches."""
-    identity = identity_of(store, "totals", PLAN, 4, 4)
+    identity = identity_of(store, "totals", flow_of((PLAN,)), 4, 4)
     spoken = {
         ("events", "0"): Spoken(newest=NOON, last_batch=7),
         ("events", "1"): Spoken(newest=NOON - 300_000_000, silent_for=120_000_000, last_batch=3),
@@ -97,7 +97,7 @@ def test_a_run_that_has_ended(store, penstock):
 
 
 def test_a_checkpoint_before_its_first_batch(store, penstock):
-    identity_of(store, "totals", PLAN, 4, 4)
+    identity_of(store, "totals", flow_of((PLAN,)), 4, 4)
     said = penstock("status", store.root).out
     assert "never started" in said
     assert "none yet" in said

@@ -15,6 +15,7 @@ import penstock as ps
 from penstock.checkpoint.identity import identity_of
 from penstock.checkpoint.sealed import sealed
 from penstock.checkpoint.store import CheckpointError, LocalStore
+from penstock.flow import flow_of
 from penstock.sinks.errors import ForeignLineage
 from penstock.spark.outlets import kept_rows
 from tests.spark.driving import ROWS, Unspoken, caught_up, clock, put, put_text, scores
@@ -81,7 +82,7 @@ REFUSED = {
 def test_refused(tmp_path, change):
     """By reading files alone: no session is asked for anything, and nothing is written."""
     changed, words = REFUSED[change]
-    identity_of(LocalStore(str(tmp_path)), "scores", Made().results().plan, None, 2)
+    identity_of(LocalStore(str(tmp_path)), "scores", flow_of((Made().results().plan,)), None, 2)
     before = sorted(tmp_path.rglob("*"))
     # A source that is handed in is not run: it gets a reader of that name.
     pipeline = read(replace(Made(), **changed).pipeline())
@@ -94,7 +95,7 @@ def test_refused(tmp_path, change):
 
 def test_refused_memory_of_another_format(tmp_path):
     store = LocalStore(str(tmp_path))
-    made = identity_of(LocalStore(str(tmp_path / "other")), "scores", Made().results().plan, None, 2)
+    made = identity_of(LocalStore(str(tmp_path / "other")), "scores", flow_of((Made().results().plan,)), None, 2)
     held = {"name": "scores", "lineage": "x", "shards": 2, "binding": {**made.binding, "memory": "windows, format 1"}}
     store.create("penstock/identity", sealed(held))
     with pytest.raises(CheckpointError, match="memory: it has 'windows, format 1'"):
