@@ -96,9 +96,9 @@ def test_a_task_with_the_wrong_clock_fails(spark):
     try:
         context.setLocalProperty(NAME, None)
         assert "runs without a clock" in str(failure())
-        tell_tasks(context, TaskClock("other", 7, MIN_TIME, 0))
+        tell_tasks(context, TaskClock("other", 7, (MIN_TIME,), 0))
         assert "found the clock of batch 7" in str(failure())
-        tell_tasks(context, TaskClock("mine", 7, MIN_TIME, 0))
+        tell_tasks(context, TaskClock("mine", 7, (MIN_TIME,), 0))
         context.setLocalProperty("streaming.sql.batchId", "6")
         found = failure()
         assert isinstance(found, WrongClock)

@@ -81,7 +81,7 @@ def redirected(outputs: Sequence[Output], folder: Path, token: str) -> list[Any]
             changed: dict[str, Any] = {"path": str(place / plain)}
         else:
             changed = _elsewhere(sink, suffix(token, folder))
-        answers = target_of(output.plan, output.kind, "", output.name).answers or output.kind == "panes"
+        answers = output.kind == "panes" or target_of(output.plan, output.kind, "", output.name).answers
         if answers and _has(sink, "history"):
             changed["history"] = True  # what was doubled and set right again is seen, too
         made.append(replace(sink, **changed))
