@@ -63,14 +63,15 @@ class Outlets:
               replayed: bool = False) -> dict[str, int]:  # fmt: skip
         """Give each output its rows; an output without rows is left alone. Tells which batch each was given last."""
         last = dict(given)
-        for name, sink, target in targets_of(self.pipeline):
+        targets = tuple(targets_of(self.pipeline))
+        for name, sink, target in targets:
             rows = heard.rows(target.stream)
             if not rows:
                 continue
             one = Batch(self.lineage, batch, self.epoch, rows, heard.fingerprint(target.stream), replayed)
             waiting.through(partial(self._deliver, heard, sink, target, one, given.get(name)))
             last[name] = batch
-        written = {target.stream for _, _, target in targets_of(self.pipeline)}
+        written = {target.stream for _, _, target in targets}
         for stream in heard.streams:
             if kind_of(stream) in (LATE, BAD) and heard.rows(stream) and stream not in written:
                 name = f"kept/{folder_of(stream)}"
