@@ -1,5 +1,6 @@
 """A process to be killed or stopped: servers, topic, delivery, how many batches, the first, the epoch, rows, a pause.
 
+It says `begun 3` before batch 3, as a checkpoint would, and `taken 3` after it.
 With a pause it says `open` and waits inside the transaction of each batch, after half of the rows were sent.
 """
 
@@ -14,7 +15,10 @@ import pyarrow as pa
 
 import penstock as ps
 from penstock.sinks.delivery import deliver
+from penstock.sinks.errors import SinkDown
 from tests.sinks.outputs import PANES, batch_of, pane, panes
+
+PATIENCE = 60.0
 
 
 def sink_of(servers: str, topic: str) -> Any:
@@ -34,13 +38,22 @@ def batch_table(batch: int, rows: int) -> pa.Table:
 
 def main(servers: str, topic: str, delivery: str, batches: int, start: int = 0, epoch: int = 1, rows: int = 40,
          pause: int = 0) -> None:  # fmt: skip
-    """Deliver batches in two parts, one after the other."""
+    """Deliver batches in two parts, one after the other; a sink that is down is waited for, as a run does."""
     sink, writers = sink_of(servers, topic), {}
     for number in range(start, batches):
         table = batch_table(number, rows)
-        deliver(sink, PANES, writers, batch_of(number, table, epoch=epoch), _parts(table, writers, pause),
-                delivery)  # type: ignore[arg-type]  # fmt: skip
-        print(number, flush=True)
+        print("begun", number, flush=True)
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                deliver(sink, PANES, writers, batch_of(number, table, epoch=epoch), _parts(table, writers, pause),
+                        delivery)  # type: ignore[arg-type]  # fmt: skip
+                break
+            except SinkDown:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.2)
+        print("taken", number, flush=True)
 
 
 def _parts(table: pa.Table, writers: dict[str, Any], pause: int) -> Iterator[pa.Table]:
