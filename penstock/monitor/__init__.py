@@ -1,0 +1,1 @@
+"""What is observed of a run, and where it is kept."""
