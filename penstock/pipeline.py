@@ -93,17 +93,21 @@ class Pipeline:
         return tuple(said for stage in self.flow.stages for said in checked(stage))
 
     def run(self, *, checkpoint: str, batch_every: Duration = "1 second", until: str | None = None, spark: Any = None,
-            on_progress: Any = None) -> Ended:  # fmt: skip
-        """Run until stopped, or until the input is drained (`"caught_up"`) or has ended (`"end"`)."""
+            on_progress: Any = None, observe: bool = True) -> Ended:  # fmt: skip
+        """Run until stopped, or until the input is drained (`"caught_up"`) or has ended (`"end"`).
+
+        What is observed is kept beside the checkpoint, for the dashboard, for pictures and for questions: a sample of
+        events and panes and the clocks of each batch, up to 64 MB. `observe=False` keeps nothing.
+        """
         ended: Ended = _runner().run(self, checkpoint=checkpoint, batch_every=batch_every, until=until, spark=spark,
-                                     on_progress=on_progress)  # fmt: skip
+                                     on_progress=on_progress, observe=observe)  # fmt: skip
         return ended
 
     def start(self, *, checkpoint: str, batch_every: Duration = "1 second", until: str | None = None, spark: Any = None,
-              on_progress: Any = None) -> Handle:  # fmt: skip
+              on_progress: Any = None, observe: bool = True) -> Handle:  # fmt: skip
         """Run in the background; the handle stops it, waits for it and says how it stands."""
         handle: Handle = _runner().start(self, checkpoint=checkpoint, batch_every=batch_every, until=until, spark=spark,
-                                         on_progress=on_progress)  # fmt: skip
+                                         on_progress=on_progress, observe=observe)  # fmt: skip
         return handle
 
 

@@ -23,7 +23,8 @@ _FINITE = {word: time for time, word in _INFINITE.items()}
 class Dot:
     """An event: when it happened, when it was seen, where it came from and what became of it.
 
-    `event_time` is None where the event has none that could be read; `why` says why it is late or quarantined.
+    `event_time` is None where the event has none that could be read; `why` says why it is late or quarantined. The
+    offset is that in its partition, where it has one.
     """
 
     event_time: int | None
@@ -33,6 +34,7 @@ class Dot:
     partition: str = ""
     fate: str = COUNTED
     why: str = ""
+    offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

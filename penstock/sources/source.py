@@ -30,12 +30,16 @@ class Undecoded:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of one partition in order of their offsets; `rows` has the Arrow schema of the source."""
+    """Rows of one partition in order of their offsets; `rows` has the Arrow schema of the source.
+
+    `logged` is the offset of one of them and the time at which its log took it, where a log tells that.
+    """
 
     partition: str
     offsets: np.ndarray
     rows: pa.RecordBatch
     undecoded: tuple[Undecoded, ...] = ()
+    logged: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

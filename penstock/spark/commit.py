@@ -23,6 +23,7 @@ from penstock.pipeline import Pipeline
 from penstock.progress import Progress
 from penstock.sinks.errors import SinkDown
 from penstock.spark.gather import Heard, gathered
+from penstock.spark.observing import Observer
 from penstock.spark.outlets import Outlets
 from penstock.spark.property import TaskClock, tell_tasks
 from penstock.spark.throttle import Throttle
@@ -53,6 +54,7 @@ class Commit:
     asked: threading.Event = field(default_factory=threading.Event)
     told: Progress | None = None
     answers: str | None = None
+    observer: Observer | None = None
     flow: Flow = field(init=False)
 
     def __post_init__(self) -> None:
@@ -157,6 +159,8 @@ class Commit:
             notes=tuple(heard.tick.get("notes", ())), rows=heard.sizes,
         )  # fmt: skip
         self.on_progress(self.told)
+        if self.observer is not None:
+            self.observer.batch(heard, self.clocks, after, self.told, replayed=self.told.batch == self.replaying)
         if self.throttle is not None:
             self.throttle.took(heard.counts.read, seconds - times.waited)
         self.begun = ended

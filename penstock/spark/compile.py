@@ -58,7 +58,7 @@ def _label(sink: Any) -> str:
 
 
 def job_of(pipeline: Pipeline, identity: Identity, token: str, staging: str | None, answers: str | None = None,
-           raw: bool = False) -> Job:  # fmt: skip
+           raw: bool = False, observed: bool = False) -> Job:  # fmt: skip
     """What every task of a pipeline is told."""
     outputs = tuple(targets_of(pipeline))
     stagers = tuple(one for one in outputs if isinstance(one[1], Stages))
@@ -68,7 +68,7 @@ def job_of(pipeline: Pipeline, identity: Identity, token: str, staging: str | No
     told = tuple((name, sink.bound(identity.lineage) if hasattr(sink, "bound") else sink, target)
                  for name, sink, target in stagers)  # fmt: skip
     return Job(token, pipeline.name, identity.lineage, pipeline.flow.unread(), shards, staging, told,
-               frozenset(adopted), raw, frozenset(streams), answers)  # fmt: skip
+               frozenset(adopted), raw, frozenset(streams), answers, observed)  # fmt: skip
 
 
 def reader_of(one: Input, checkpoint: str | None, run: str, *, again: bool = False) -> Any:

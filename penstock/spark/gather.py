@@ -15,7 +15,20 @@ from penstock.engine.pack import read_reports
 from penstock.engine.wire import unpacked
 from penstock.instant import MAX_TIME
 from penstock.sinks.fingerprint import combined, shown
-from penstock.spark.packets import ARCHIVE, BAD, COUNTS, LATE, PANES, REPORTS, ROWS, STATE, TICK, kind_of, stage_of
+from penstock.spark.packets import (
+    ARCHIVE,
+    BAD,
+    COUNTS,
+    LATE,
+    PANES,
+    REPORTS,
+    ROWS,
+    SEEN,
+    STATE,
+    TICK,
+    kind_of,
+    stage_of,
+)
 from penstock.spark.staging import staged_rows
 
 STREAMS = (PANES, ROWS, LATE, BAD, ARCHIVE)
@@ -39,7 +52,10 @@ class Part:
 
 @dataclass
 class Heard:
-    """A batch as the driver knows it; `holds` are for each stage the least event time it may give behind its W."""
+    """A batch as the driver knows it; `holds` are for each stage the least event time it may give behind its W.
+
+    `seen` are the samples that the tasks of the sources have taken.
+    """
 
     streams: dict[str, list[Part]] = field(default_factory=dict)
     told: list[tuple[int, Report]] = field(default_factory=list)
@@ -49,6 +65,7 @@ class Heard:
     state: dict[str, int] = field(default_factory=dict)
     began: float | None = None
     holds: dict[int, int] = field(default_factory=dict)
+    seen: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def reports(self) -> list[Report]:
@@ -91,6 +108,8 @@ def gathered(words: Iterable[Any]) -> Heard:
             heard.told += read_reports(bytes(word["payload"]))
         elif kind == COUNTS:
             _count(heard, json.loads(head))
+        elif kind == SEEN:
+            heard.seen.append(json.loads(head))
         elif kind_of(kind) == STATE:
             said = json.loads(head)
             stage = stage_of(kind)

@@ -125,6 +125,8 @@ class Handle:
         """Let go of sinks, checkpoint and scratch files."""
         with suppress(Exception):
             self.commit.outlets.close()
+        if self.commit.observer is not None:
+            self.commit.observer.recorder.flush()
         try:
             self.lease.release()
         finally:

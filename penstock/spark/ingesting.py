@@ -13,9 +13,10 @@ from penstock.engine.ingest import Report, counted, report_of
 from penstock.engine.outputs import quarantine_table, quarantined
 from penstock.engine.pack import short_report, written_reports
 from penstock.engine.rows import SourceBatch, stamped_rows
+from penstock.monitor.sample import Sample
 from penstock.sources.source import Chunk
 from penstock.spark.job import Job
-from penstock.spark.packets import ARCHIVE, BAD, COUNTS, REPORTS, Packet
+from penstock.spark.packets import ARCHIVE, BAD, COUNTS, REPORTS, SEEN, Packet
 from penstock.spark.sending import Sending, pieces
 from penstock.spark.staging import Archive
 
@@ -27,6 +28,7 @@ def ingested(job: Job, source: str, chunks: Iterable[Chunk], watermarks: Sequenc
     feeds = job.flow.fed_by(source)
     sending = Sending(job, watermarks)
     archive = Archive(job, source, batch)
+    sample = _sample(job, source) if job.observed else None
     reports: list[tuple[int, Report]] = []
     for chunk in chunks:
         archive.add(chunk)
@@ -41,6 +43,8 @@ def ingested(job: Job, source: str, chunks: Iterable[Chunk], watermarks: Sequenc
             rows = [(bad.offset, "decode", bad.reason, bad.raw) for bad in chunk.undecoded]
             sending.bad.append(quarantine_table(source, chunk.partition, rows))
             sending.counts += Counts(read=len(rows), quarantined=len(rows))
+        if sample is not None:
+            sample.add(chunk, stamped, now)
         sending.add(given, stamped, feeds)
     if not reports:
         return
@@ -51,8 +55,17 @@ def ingested(job: Job, source: str, chunks: Iterable[Chunk], watermarks: Sequenc
     rejected = sum(table.num_rows for table in sending.bad)
     counts = {"counts": asdict(sending.counts), "source": source, "read": sending.counts.read, "bad": rejected}
     yield Packet(through, COUNTS, json.dumps(counts).encode())
+    if sample is not None:
+        yield Packet(through, SEEN, json.dumps(sample.plain()).encode())
     for head in archive.receipts():
         yield Packet(through, ARCHIVE, json.dumps(head).encode())
     yield from sending.too_late(through)
     if sending.bad:
         yield from pieces(through, BAD, pa.concat_tables(sending.bad))
+
+
+def _sample(job: Job, source: str) -> Sample:
+    """A sample of a source's events, told apart by the keys of the first stage that reads them."""
+    feed = job.flow.fed_by(source)[0]
+    time = feed.input.time
+    return Sample(source, job.flow.stages[feed.stage].entries[feed.entry].keys, None if time is None else time.column)

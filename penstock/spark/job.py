@@ -23,6 +23,7 @@ class Job:
     `adopted` are the streams of which every sink takes the files its tasks have staged, so that no other is needed.
     `answers` is where tasks write down what they were answered from outside, or None where they ask nothing.
     `written` are the streams that a sink is given: what no sink is given stays where it is made.
+    `observed` has the tasks of the sources take samples of what they read.
     `raw` gives panes and late rows with the engine's own columns, and exact counts of what is open: for the test kit.
     """
 
@@ -37,6 +38,7 @@ class Job:
     raw: bool = False
     written: frozenset[str] = frozenset()
     answers: str | None = None
+    observed: bool = False
 
     def engine(self, stage: int) -> StageEngine:
         """A stage made ready, once in each worker."""

@@ -13,7 +13,7 @@ WORDS = "shard int, kind string, head string, payload binary"
 PACKET_SCHEMA = pa.schema([("shard", pa.int32()), ("kind", pa.string()), ("payload", pa.binary())])
 CELLS, TICK, NOW, REPORTS, COUNTS = "cells", "tick", "now", "reports", "counts"
 PANES, LATE, BAD, ARCHIVE, STATE = "panes", "late", "quarantine", "archive", "state"
-ROWS = "rows"
+ROWS, SEEN = "rows", "seen"
 _LIMIT = 16 << 20
 
 

@@ -21,6 +21,7 @@ from penstock.checkpoint.spark_logs import drop_orphans, refuse_changed_offsets,
 from penstock.checkpoint.store import CheckpointError, LocalStore, Store, local_path
 from penstock.duration import Duration, not_negative
 from penstock.errors import PlanError, did_you_mean
+from penstock.monitor.recorder import Recorder
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
 from penstock.sources.frame import Frame
@@ -30,6 +31,7 @@ from penstock.spark.compile import built, job_of
 from penstock.spark.failure import told
 from penstock.spark.hadoop import store_of
 from penstock.spark.handle import Ended, Handle
+from penstock.spark.observing import Observer
 from penstock.spark.outlets import Outlets, refuse_moved
 from penstock.spark.property import tell_tasks
 from penstock.spark.session import apply_settings, restore_settings, session
@@ -41,13 +43,13 @@ UNTIL = ("caught_up", "end")
 
 
 def run(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: str | None, spark: Any,
-        on_progress: Callable[[Progress], None] | None) -> Ended:  # fmt: skip
+        on_progress: Callable[[Progress], None] | None, observe: bool = True) -> Ended:  # fmt: skip
     """Run a pipeline to its end; Ctrl-C and SIGTERM end it after the batch that runs."""
     if batch_input(pipeline):
         return run_once(pipeline, checkpoint=checkpoint, spark=spark, on_progress=on_progress)
     signals: list[int] = []
     handle = start(pipeline, checkpoint=checkpoint, batch_every=batch_every, until=until, spark=spark,
-                   on_progress=on_progress)  # fmt: skip
+                   on_progress=on_progress, observe=observe)  # fmt: skip
 
     def stop(number: int, _: Any) -> None:
         signals.append(number)
@@ -68,7 +70,8 @@ def run(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: st
 
 
 def start(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: str | None, spark: Any,
-          on_progress: Callable[[Progress], None] | None, kit: Kit | None = None) -> Handle:  # fmt: skip
+          on_progress: Callable[[Progress], None] | None, kit: Kit | None = None,
+          observe: bool = True) -> Handle:  # fmt: skip
     """Start a pipeline in the background."""
     every = not_negative(batch_every, "batch_every")
     if until is not None and until not in UNTIL:
@@ -87,7 +90,8 @@ def start(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: 
     stop_file = os.path.join(scratch.name, "stop")
     try:
         return _start(pipeline, _Start(spark, store, identity, lease, scratch, stop_file, checkpoint, every, until,
-                                       on_progress, kit, _of_lineage(answers, identity)))  # fmt: skip
+                                       on_progress, kit, _of_lineage(answers, identity),
+                                       observe and kit is None))  # fmt: skip
     except BaseException:
         lease.release()
         scratch.cleanup()
@@ -165,6 +169,7 @@ class _Start:
     on_progress: Callable[[Progress], None] | None
     kit: Kit | None
     answers: str | None
+    observe: bool
 
 
 def _start(pipeline: Pipeline, given: _Start) -> Handle:
@@ -176,7 +181,8 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     token = uuid.uuid4().hex
     kit = given.kit
     pace = kit.pace if kit else Wall("" if framed else given.stop_file, os.environ.get("PENSTOCK_CLOCK_SHIFT", ""))
-    job = job_of(pipeline, identity, token, None if kit else staging, given.answers, raw=kit is not None)
+    job = job_of(pipeline, identity, token, None if kit else staging, given.answers, raw=kit is not None,
+                 observed=given.observe)  # fmt: skip
     throttle = None if kit else Throttle(os.path.join(given.scratch.name, "rows"), pipeline.batch_target / 1e6,
                                          pipeline.batch_rows or MOST_ROWS)  # fmt: skip
     try:
@@ -198,6 +204,7 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
         pipeline, identity.lineage, given.store, given.lease, outlets, given.until, spark.sparkContext, progressed,
         read_clock(given.store, identity.lineage, batch), replaying=batch if _logged(given.store, batch) else None,
         throttle=throttle, answers=given.answers,
+        observer=Observer(pipeline.flow, Recorder(given.store)) if given.observe else None,
     )  # fmt: skip
     if kit:
         kit.first(commit)

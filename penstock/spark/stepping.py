@@ -30,6 +30,7 @@ from penstock.spark.packets import (
     NOW,
     PANES,
     REPORTS,
+    SEEN,
     TICK,
     Packet,
     at,
@@ -95,7 +96,7 @@ def words_of(job: Job, stage: int, shard: int, batch: int, packets: Sequence[Pac
     for one in packets:
         if one.kind == REPORTS:
             yield Word(shard, REPORTS, "", bytes(one.payload))
-        elif one.kind in (COUNTS, ARCHIVE):
+        elif one.kind in (COUNTS, ARCHIVE, SEEN):
             yield Word(shard, one.kind, bytes(one.payload).decode(), b"")
     counts = sum((one.counts for one in steps), sending.counts)
     yield Word(shard, COUNTS, json.dumps({"counts": asdict(counts)}), b"")

@@ -76,22 +76,25 @@ class Rows:
         """The chunks of a range: each ends at a fixed offset, or with the value that makes it large."""
         held: list[Piece] = []
         slot = size = 0
+        logged = None
         for given in _gathered(blocks):
             at = 0
             while at < len(given):
                 now = int(given.offsets[at] - span.low) // MAX_ROWS
                 if now != slot or size >= CHUNK_BYTES:
-                    yield from self._chunk(span, held)
+                    yield from self._chunk(span, held, logged)
                     held, slot, size = [], now, 0
                 end = int(np.searchsorted(given.offsets, span.low + (slot + 1) * MAX_ROWS))
                 sums = np.cumsum(given.sizes[at:end]) + size
                 end = min(end, at + int(np.searchsorted(sums, CHUNK_BYTES)) + 1)
                 held += self._pieces(given.part(at, end), span)
                 size, at = int(sums[end - at - 1]), end
-        yield from self._chunk(span, held)
+                logged = _logged(given.messages[end - 1])
+        yield from self._chunk(span, held, logged)
 
-    def _chunk(self, span: Span, pieces: list[Piece]) -> Iterator[Chunk]:
-        return map(_in_order, chunks(((span.name, piece) for piece in pieces), self.schema))
+    def _chunk(self, span: Span, pieces: list[Piece], logged: tuple[int, int] | None) -> Iterator[Chunk]:
+        for one in chunks(((span.name, piece) for piece in pieces), self.schema):
+            yield replace(_in_order(one), logged=logged)
 
     def _pieces(self, block: Block, span: Span) -> Iterator[Piece]:
         """Values that are not too many at a time, decoded, with what is beside them."""
@@ -197,6 +200,12 @@ def _in_order(chunk: Chunk) -> Chunk:
         return replace(chunk, undecoded=undecoded)
     order = np.argsort(chunk.offsets)
     return Chunk(chunk.partition, chunk.offsets[order], chunk.rows.take(pa.array(order)), undecoded)
+
+
+def _logged(message: Any) -> tuple[int, int] | None:
+    """The offset of a message and when the log took it, by the time that Kafka keeps with it."""
+    kind, millis = message.timestamp()
+    return (message.offset(), millis * 1_000) if kind and millis > 0 else None
 
 
 def _gathered(blocks: Iterator[list[Any]]) -> Iterator[Block]:

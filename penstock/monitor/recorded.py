@@ -1,0 +1,76 @@
+"""What was observed of a run, read from beside its checkpoint: while it runs, and after it has stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.checkpoint.store import LocalStore, Store
+from penstock.monitor.observation import Observation, observation
+from penstock.monitor.plane import COUNTED, LATE, QUARANTINED, Dot, Mark, Plane, Shown
+from penstock.monitor.recorder import FOLDER
+
+
+@dataclass
+class Recorded:
+    """The observations of a checkpoint; `news` gives those that came since it was asked last."""
+
+    store: Store
+    read: dict[str, int] = field(default_factory=dict)
+
+    @staticmethod
+    def at(checkpoint: str) -> Recorded:
+        """Those of a checkpoint on this machine's disk."""
+        return Recorded(LocalStore(checkpoint))
+
+    def news(self) -> list[Observation]:
+        """What was written since; a batch that was run again may come a second time."""
+        found: list[Observation] = []
+        names = self.store.names(FOLDER)
+        self.read = {name: at for name, at in self.read.items() if name in names}
+        for name in names:
+            found += self._lines(name)
+        return found
+
+    def _lines(self, name: str) -> Iterator[Observation]:
+        since = self.read.get(name, 0)
+        data = (self.store.read(f"{FOLDER}/{name}") or b"")[since:]
+        whole = data[: data.rfind(b"\n") + 1]
+        self.read[name] = since + len(whole)
+        for line in whole.splitlines():
+            one = observation(line)
+            if one is not None:
+                yield one
+
+
+def latest_of_each(observed: Iterable[Observation]) -> list[Observation]:
+    """The observations in order; of a batch that was run again, the last."""
+    found = {one.batch: one for one in observed}
+    return [found[batch] for batch in sorted(found)]
+
+
+def plane_of(observed: Iterable[Observation], title: str = "", key: str | None = None, stage: int = 0) -> Plane:
+    """The plane of what was observed: of all keys, or of one."""
+    dots: dict[tuple[Any, ...], Dot] = {}
+    marks: list[Mark] = []
+    panes: list[Shown] = []
+    for one in observed:
+        marks.append(Mark(one.now, one.watermarks[stage] if stage < len(one.watermarks) else one.watermark))
+        panes += [_shown(held, one.now) for held in one.panes if held["stage"] == stage]
+        late = [held for held in one.late if held["stage"] == stage]
+        # An event that was late is also among those that were read: what became of it is known last.
+        for fate, some in ((COUNTED, one.dots), (LATE, late), (QUARANTINED, one.bad)):
+            dots |= {(one.batch, held["partition"], held["offset"]): _dot(held, one.now, fate) for held in some}
+    shown = [dot for dot in dots.values() if key is None or dot.key == key]
+    return Plane(title, tuple(shown), tuple(marks), tuple(pane for pane in panes if key is None or pane.key == key))
+
+
+def _dot(held: Mapping[str, Any], now: int, fate: str) -> Dot:
+    return Dot(held.get("event_time"), now, held.get("key", ""), held.get("text", ""), held["partition"], fate,
+               held.get("why", ""), held["offset"])  # fmt: skip
+
+
+def _shown(held: Mapping[str, Any], now: int) -> Shown:
+    return Shown(held["key"], held["start"], held["end"], now, held["index"], held["timing"], held["text"],
+                 held["final"], held["op"])  # fmt: skip

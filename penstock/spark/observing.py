@@ -1,0 +1,124 @@
+"""What the driver observes of a batch: it has heard all of it, and keeps a little."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.batch import PartitionClock
+from penstock.checkpoint.clock_file import Clocks
+from penstock.flow import Flow
+from penstock.instant import MAX_TIME, MIN_TIME, from_datetime
+from penstock.monitor.hot_keys import HotKeys
+from penstock.monitor.observation import Observation
+from penstock.monitor.recorder import Recorder
+from penstock.monitor.sample import even, key_text, row_text, shortened
+from penstock.plan import Plan
+from penstock.progress import Progress
+from penstock.spark.gather import Heard, Part
+from penstock.spark.packets import BAD, LATE, PANES, ROWS, kind_of, stage_of
+
+PANES_SHOWN = 48  # of a stage and batch
+ROWS_SHOWN = 16
+OF_A_PANE = ("window_start", "window_end", "pane_index", "pane_timing", "pane_final", "op")
+OF_LATE = ("late_event_time", "late_watermark", "late_by", "late_partition", "late_offset", "late_windows", "op")
+
+
+@dataclass
+class Observer:
+    """Makes an observation of each batch, and has it kept."""
+
+    flow: Flow
+    recorder: Recorder
+    hot: HotKeys = field(default_factory=HotKeys)
+
+    def batch(self, heard: Heard, before: Clocks, after: Clocks, told: Progress, replayed: bool) -> None:
+        """Observe a batch whose clock is written; whatever goes wrong here is no reason to stop a run."""
+        try:
+            self.recorder.write(self._observed(heard, before, after, told, replayed))
+        except Exception as error:
+            self.recorder.failed = f"batch {told.batch} could not be observed: {error}"
+
+    def _observed(self, heard: Heard, before: Clocks, after: Clocks, told: Progress, replayed: bool) -> Observation:
+        for seen in heard.seen:
+            self.hot.batch([(key, number) for key, number in seen["keys"]], seen["looked"])
+        stages = range(len(self.flow.stages))
+        return Observation(
+            batch=told.batch, now=told.now, wall=time.time(), seconds=told.seconds, elapsed=told.elapsed,
+            watermark=after.watermark, watermarks=[before.state.of(number) for number in stages],
+            shares=told.shares, counts=asdict(heard.counts), totals=asdict(after.totals), rows=heard.sizes,
+            partitions=partitions(after, heard.seen), state=dict(heard.state),
+            hot=[list(one) for one in self.hot.shares()],
+            dots=[{**dot, "partition": f"{seen['source']}/{dot['partition']}"}
+                  for seen in heard.seen for dot in seen["dots"]],
+            panes=list(self._panes(heard)), given=list(self._given(heard)), late=list(self._late(heard)),
+            bad=list(_bad(heard)), sinks=after.given, notes=list(told.notes), replayed=replayed,
+        )  # fmt: skip
+
+    def _panes(self, heard: Heard) -> Iterator[dict[str, Any]]:
+        for stream in (name for name in heard.streams if kind_of(name) == PANES):
+            plan = self.flow.stages[stage_of(stream)]
+            assert isinstance(plan, Plan)
+            for row in some(heard.streams[stream], PANES_SHOWN):
+                answer = {name: value for name, value in row.items() if name not in (*plan.keys, *OF_A_PANE)}
+                yield {
+                    "stage": stage_of(stream), "key": key_text(row[name] for name in plan.keys),
+                    "start": _instant(row["window_start"], MIN_TIME), "end": _instant(row["window_end"], MAX_TIME),
+                    "index": row["pane_index"], "timing": row["pane_timing"], "final": row["pane_final"],
+                    "op": row.get("op", 1), "text": row_text(answer),
+                }  # fmt: skip
+
+    def _given(self, heard: Heard) -> Iterator[dict[str, Any]]:
+        for stream in (name for name in heard.streams if kind_of(name) == ROWS):
+            for row in some(heard.streams[stream], ROWS_SHOWN):
+                yield {"stage": stage_of(stream), "output": stream.rpartition(":")[2], "text": row_text(row)}
+
+    def _late(self, heard: Heard) -> Iterator[dict[str, Any]]:
+        for stream in (name for name in heard.streams if kind_of(name) == LATE):
+            stage = self.flow.stages[stage_of(stream)]
+            _, _, number = stream.rpartition("/")[2].partition(":")
+            keys = stage.entries[int(number or 0)].keys
+            for row in some(heard.streams[stream], ROWS_SHOWN):
+                yield {
+                    "stage": stage_of(stream), "partition": row["late_partition"],
+                    "offset": row["late_offset"], "event_time": _instant(row["late_event_time"]),
+                    "watermark": _instant(row["late_watermark"]),
+                    "key": key_text(row[name] for name in keys if name in row), "late_by": row["late_by"],
+                    "text": row_text({name: value for name, value in row.items() if name not in (*keys, *OF_LATE)}),
+                    "why": "every window it belongs to had expired" if isinstance(stage, Plan)
+                           else "nothing that it could meet was held any more",
+                }  # fmt: skip
+
+
+def some(parts: Sequence[Part], most: int) -> Iterator[dict[str, Any]]:
+    """Some rows of a stream, at even distances; those that were put aside as files are not looked at."""
+    tables = [table for part in parts if "staged" not in part.head for table in part.tables(None)]
+    if tables:
+        whole = pa.concat_tables(tables)
+        yield from whole.take(pa.array(even(whole.num_rows, most))).to_pylist()
+
+
+def partitions(after: Clocks, seen: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The clock of each partition, what its log has beyond this batch, and how long an event took to and from it."""
+    lag = {(source, partition): end - at for source, partition, at, end in after.lag}
+    skew = {(one["source"], name): both for one in seen for name, both in one["skew"].items()}
+    made = []
+    for held in after.partitions:
+        one = PartitionClock(*held)
+        before, since = skew.get((one.source, one.partition), (None, None))
+        made.append({**asdict(one), "lag": lag.get((one.source, one.partition)), "to_log": before, "from_log": since})
+    return made
+
+
+def _bad(heard: Heard) -> Iterator[dict[str, Any]]:
+    for row in some(heard.streams.get(BAD, ()), ROWS_SHOWN):
+        yield {"partition": f"{row['source']}/{row['partition']}", "offset": row["offset"], "step": row["step"],
+               "why": row["reason"], "text": shortened(row["raw"])}  # fmt: skip
+
+
+def _instant(moment: Any, infinite: int | None = None) -> int | None:
+    return infinite if moment is None else from_datetime(moment)

@@ -1,0 +1,82 @@
+"""What is observed of a run is what happened: the picture cannot lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock as ps
+from penstock.instant import from_datetime
+from penstock.monitor.observation import Observation
+from penstock.monitor.plane import COUNTED, LATE, QUARANTINED
+from penstock.monitor.recorded import Recorded, latest_of_each, plane_of
+from penstock.monitor.recorder import FOLDER
+from tests.spark.driving import caught_up, put, scores, totals
+
+START = "2026-05-01T12:00:00"
+
+
+def observed(checkpoint: Path) -> list[Observation]:
+    return latest_of_each(Recorded.at(str(checkpoint)).news())
+
+
+@pytest.fixture(scope="module")
+def game(spark, tmp_path_factory) -> tuple[Path, list[dict[str, Any]], list[dict[str, Any]]]:
+    """A game with stragglers, bad rows and a hot key; its panes and late rows as the sinks have them."""
+    folder = tmp_path_factory.mktemp("game")
+    made = ps.game_scores(rate=500, keys=30, teams=3, partitions=2, events=5_000, realtime=False, start=START,
+                          faults=ps.Faults(stragglers=0.02, bad=0.01))  # fmt: skip
+    timed = made.event_time("at", watermark=ps.bounded("1 second", idle=None))
+    windows = timed.key_by("team").window(ps.tumbling("2 seconds")).trigger(ps.at_watermark(early=ps.count(1)))
+    sums = windows.accumulating().aggregate(points=ps.sum("points"))
+    pipeline = ps.pipeline("game", sums.write(ps.memory("panes")), sums.late.write(ps.memory("late")),
+                           sums.quarantine.write(ps.memory("bad")), batch_rows=500)  # fmt: skip
+    caught_up(pipeline, folder / "checkpoint")
+    rows = {name: list(ps.memory(name).rows) for name in ("panes", "late", "bad")}
+    return folder / "checkpoint", rows["panes"], rows["late"]
+
+
+def test_every_batch_is_observed_with_its_clocks_and_counts(game):
+    checkpoint, panes, late = game
+    seen = observed(checkpoint)
+    assert [one.batch for one in seen] == list(range(len(seen)))
+    assert [one.watermark for one in seen] == sorted(one.watermark for one in seen)
+    assert [one.watermarks[0] for one in seen[1:]] == [one.watermark for one in seen[:-1]]
+    assert seen[-1].totals["read"] == 5_000 == sum(one.counts["read"] for one in seen)
+    assert sum(one.rows.get("panes", 0) for one in seen) == len(panes)
+    assert sum(one.rows.get("late", 0) for one in seen) == len(late) > 0
+    assert {(one["source"], one["partition"]) for one in seen[-1].partitions} == {("scores", "0"), ("scores", "1")}
+    assert all(one.sinks for one in seen if one.rows.get("panes"))
+
+
+def test_panes_on_the_plane_are_those_of_the_sink(game):
+    checkpoint, panes, _ = game
+    plane = plane_of(observed(checkpoint), "game")
+    held = {(row["team"], from_datetime(row["window_start"]), row["pane_index"]): row for row in panes}
+    assert plane.panes
+    for one in plane.panes:
+        row = held[one.key, one.start, one.index]
+        assert (one.text, one.timing, one.final) == (str(row["points"]), row["pane_timing"], row["pane_final"])
+        assert one.end == from_datetime(row["window_end"])
+
+
+def test_events_on_the_plane_have_their_fate(game):
+    checkpoint, panes, late = game
+    dots = plane_of(observed(checkpoint), "game").dots
+    assert {dot.fate for dot in dots} == {COUNTED, LATE, QUARANTINED}
+    rows = {(row["late_partition"], row["late_offset"]): row for row in late}
+    for dot in (dot for dot in dots if dot.fate == LATE):
+        assert dot.event_time == from_datetime(rows[dot.partition, dot.offset]["late_event_time"])
+        assert dot.why == "every window it belongs to had expired"
+    assert all(dot.why and dot.event_time is None for dot in dots if dot.fate == QUARANTINED)
+    teams = {row["team"] for row in panes}
+    assert all(dot.key in teams for dot in dots if dot.fate == COUNTED)
+
+
+def test_nothing_is_kept_where_nobody_asks(spark, tmp_path):
+    put(tmp_path / "in", "a.json", ("red", 1, 1))
+    pipeline = ps.pipeline("quiet", totals(scores(tmp_path / "in")).write(ps.memory("panes")))
+    pipeline.run(checkpoint=str(tmp_path / "checkpoint"), until="caught_up", observe=False)
+    assert not (tmp_path / "checkpoint" / FOLDER).exists()
