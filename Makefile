@@ -17,7 +17,7 @@ WORKERS := -n auto --maxprocesses 4 --dist worksteal
 # Tests that start a JVM or a server: two at a time, a file to a worker, so that few are started.
 ON_SPARK := tests/spark tests/faults tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres
 
-.PHONY: help install java demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka bench-nexmark bench-state docs clean
+.PHONY: help install java demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka bench-nexmark bench-observing bench-state docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ bench-state: $(INSTALLED) java ## keyed functions, joins, patterns and dedup bes
 
 bench-nexmark: $(INSTALLED) java ## Nexmark's queries beside Spark's own operators, where they can express one
 	@$(BIN)/python -m bench.nexmark --json bench/results/nexmark.json
+
+bench-observing: $(INSTALLED) java ## what it costs to be observed: ten pairs of runs, with and without
+	@$(BIN)/python -m bench.observing --json bench/results/observing.json
 
 bench-engine: $(INSTALLED) ## how fast the columnar engine is alone; figures also in bench/results/engine.json
 	@$(BIN)/python bench/engine.py --json bench/results/engine.json

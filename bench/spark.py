@@ -179,12 +179,12 @@ def run_ours(spark: Any, job: Job, files: Path, scratch: Path, who: str) -> Run:
     return measured_ours(spark, pipeline, scratch, who)
 
 
-def measured_ours(spark: Any, pipeline: ps.Pipeline, scratch: Path, who: str) -> Run:
+def measured_ours(spark: Any, pipeline: ps.Pipeline, scratch: Path, who: str, observe: bool = True) -> Run:
     """A pipeline until it has read all there is."""
     run, begun = Run(who), time.monotonic()
     seen: list[Progress] = []
     pipeline.run(checkpoint=str(scratch / "checkpoint"), batch_every="0", until="caught_up", spark=spark,
-                 on_progress=seen.append)  # fmt: skip
+                 on_progress=seen.append, observe=observe)  # fmt: skip
     run.whole = time.monotonic() - begun
     run.batches = [(one.events, one.elapsed) for one in seen]
     run.rows = seen[-1].total_panes
