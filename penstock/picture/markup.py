@@ -66,7 +66,8 @@ def tag(name: str, *inside: str, **attributes: object) -> str:
         f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for key, value in attributes.items()
         if value is not None
     )  # fmt: skip
-    return f"<{name}{said}>{''.join(inside)}</{name}>" if inside else f"<{name}{said}/>"
+    end = "\n" if name == "g" else ""  # a line for each, so that a change of a picture can be read
+    return f"<{name}{said}>{''.join(inside)}</{name}>{end}" if inside else f"<{name}{said}/>"
 
 
 def text(said: str, x: float, y: float, **attributes: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
@@ -77,7 +77,7 @@ def _floors(panel: Panel, chosen: list[Shown]) -> dict[int, int]:
     for number, pane in enumerate(chosen):
         window = (pane.start, pane.end)
         if window not in before:
-            inside = timed[bisect_left(times, pane.start) : bisect_right(times, pane.end)]
+            inside = timed[bisect_left(times, pane.start) : bisect_left(times, pane.end)]
             before[window] = min((now for _, now in inside), default=pane.now)
         if pane.op > 0:
             floors[number] = min(before[window], pane.now)
