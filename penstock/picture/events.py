@@ -97,7 +97,7 @@ def _name(panel: Panel, spot: Spot) -> str:
         for left, top in places:
             box = Box(left, top, width, 2 * half)
             if panel.room.free(box, over_lines=over_lines):
-                panel.room.take(box.wider(4))
+                panel.room.take(box.roomier(4))
                 return text(spot.name, box.middle, top + SMALL - 0.5, class_="middle value")
     return ""
 

@@ -9,7 +9,7 @@ from penstock.picture.markup import tag, title
 from penstock.picture.panel import Panel
 from penstock.picture.room import Box
 
-THICK = 4.0
+THICK, UNSEEN = 4.0, 0.5
 
 
 def watermark(panel: Panel) -> str:
@@ -27,9 +27,13 @@ def watermark(panel: Panel) -> str:
 
 
 def _corners(panel: Panel) -> list[tuple[float, float]]:
+    """Where the line bends; a step that no eye can see is taken with the next one."""
     corners: list[tuple[float, float]] = []
+    last = panel.marks[-1]
     for mark in panel.marks:
         x, y = panel.across.at(mark.watermark), panel.up.at(mark.now)
+        if corners and mark is not last and abs(x - corners[-1][0]) < UNSEEN and abs(y - corners[-1][1]) < UNSEEN:
+            continue
         for corner in [(corners[-1][0], y), (x, y)] if corners else [(x, y)]:
             if len(corners) > 1 and _straight(corners[-2], corners[-1], corner):
                 corners[-1] = corner

@@ -51,6 +51,7 @@ def bodies(panel: Panel, chosen: list[Shown]) -> str:
         if floor > top:
             place = {"x": left, "y": top, "width": right - left, "height": floor - top}
             parts.append(tag("rect", class_=f"body{light}", **place))
+            panel.room.line(Box(left, floor - 1, right - left, 2))
             if not light and kind(pane) in HATCHED:
                 parts.append(tag("rect", fill=f"url(#hatch-{kind(pane)})", **place))
         edge = f"M{left:.1f} {top + 6:.1f}V{top:.1f}H{right:.1f}v6"
@@ -94,7 +95,7 @@ def chips(panel: Panel, chosen: list[Shown]) -> str:
         if box is None:
             panel.unsaid += 1
             continue
-        panel.room.take(box.wider(3))
+        panel.room.take(box.roomier(3, 1.5))
         if box.top - top > 8:
             leaders.append(tag("path", class_="leader", d=f"M{box.middle:.1f} {top:.1f}V{box.top:.1f}"))
         drawn.append(_chip(pane, word, box))

@@ -30,9 +30,9 @@ class Box:
         """Halfway across."""
         return self.left + self.width / 2
 
-    def wider(self, by: float) -> Box:
-        """The same with some room on both sides."""
-        return Box(self.left - by, self.top, self.width + 2 * by, self.height)
+    def roomier(self, across: float, up: float = 0.0) -> Box:
+        """The same with some room around it."""
+        return Box(self.left - across, self.top - up, self.width + 2 * across, self.height + 2 * up)
 
     def meets(self, other: Box) -> bool:
         """Whether the two share room."""

@@ -122,6 +122,15 @@ def test_thousands_are_thinned_and_it_says_how_many_are_not_there() -> None:
     assert len(drawn) < 300_000
 
 
+def test_a_watermark_that_moved_a_hundred_thousand_times_is_a_short_line() -> None:
+    marks = tuple(Mark(n * 1_000, n * 1_000 - 5_000_000) for n in range(100_000))
+    picture = Picture(svg(Plane("long", (Dot(0, 0), Dot(99_999_000, 99_999_000)), marks)))
+    first, last = picture.line()[0], picture.line()[-1]
+    assert len(picture.line()) < 3_000
+    assert last == pytest.approx((picture.across.at(94_999_000), picture.up.at(99_999_000)), abs=0.3)
+    assert first[0] < last[0]
+
+
 def test_each_key_has_a_plane_of_its_own_on_the_same_scales() -> None:
     dots = tuple(Dot(n * 1_000_000, n * 1_000_000, f"key {n % 12}", str(n)) for n in range(24))
     picture = Picture(svg(Plane("keys", dots)))
