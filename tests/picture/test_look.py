@@ -53,7 +53,7 @@ def test_hostile_text_stays_text() -> None:
     plane = Plane(
         evil,
         (Dot(0, 1, evil, evil), Dot(None, 2, evil, evil, evil, QUARANTINED, evil),
-         Dot(3, 2, evil, evil, "", LATE, evil)),
+         Dot(3, 2, evil, evil, "", LATE, evil), Dot(4, 2, evil, evil, "", 'x" onload="alert(1)', evil)),
         (Mark(0, 0),),
         (Shown(evil, 0, 10, 5, 0, evil, evil), Shown(evil, 0, 10, 6, 1, 'x" onload="alert(1)', evil, op=-1)),
     )  # fmt: skip
