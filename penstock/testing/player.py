@@ -86,6 +86,11 @@ def pipeline(case: Case) -> Panes:
     return windowed.aggregate(**{name: make(text, "aggregate") for name, text in says.get("aggregate", {}).items()})
 
 
+def begun(case: Case, engine: str) -> Script:
+    """A script of the pipeline that a case describes, before its first step."""
+    return Script(pipeline(case), engine, partitions=case.says.get("partitions", ()))
+
+
 def _stream(says: Said, name: str) -> Stream:
     stream = events(says.get("schema", SCHEMA), name=name, bounded=says.get("bounded", False),
                     max_bad=says.get("max_bad"))  # fmt: skip
@@ -112,10 +117,10 @@ def _refusal(case: Case) -> str | None:
 
 def _difference(case: Case, engine: str) -> str | None:
     """The first step that differs, and how; or None."""
-    script = Script(pipeline(case), engine, partitions=case.says.get("partitions", ()))
+    script = begun(case, engine)
     shown: Counter[Any] = Counter()
     for number, step in enumerate(case.steps, 1):
-        outcome = _batch(script, step)
+        outcome = play_step(script, step)
         facts = [_facts(script, pane, shown) for pane in outcome.panes]
         said = [
             _panes(script, facts, step.panes),
@@ -129,7 +134,8 @@ def _difference(case: Case, engine: str) -> str | None:
     return None
 
 
-def _batch(script: Script, step: Step) -> Outcome:
+def play_step(script: Script, step: Step) -> Outcome:
+    """Play one step of a case, whatever it expects."""
     if step.restart:
         script.restart()
     if step.resume:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from penstock.batch import Arrival, Counts, Outcome, PartitionClock, Tick
 from penstock.decode import decode
@@ -62,6 +62,7 @@ class Script:
         self.rows: list[GivenRow] = []
         self.late: list[Late] = []
         self.quarantined: list[Quarantined] = []
+        self.watchers: list[Callable[[list[Arrival], Outcome], None]] = []  # told of every batch once it is played
         self._known = tuple(self._partition(name) for name in checked_partitions(partitions))
         self._offsets: dict[tuple[str, str], int] = {}
         self._seen = 0
@@ -204,12 +205,15 @@ class Script:
             raise AssertionError(f"rows were lost: {self.counts}, {self.run.open_records()} records in open windows")
 
     def _play(self, arrivals: list[Arrival], tick: Tick) -> Outcome:
-        outcome = self.run.batch([*self._tables(), *arrivals], tick)
+        read = [*self._tables(), *arrivals]
+        outcome = self.run.batch(read, tick)
         self.panes += outcome.panes
         self.rows += outcome.rows
         self.late += outcome.late
         self.quarantined += outcome.quarantined
         self.assert_conserved()
+        for watcher in self.watchers:
+            watcher(read, outcome)
         return outcome
 
     def _tables(self) -> list[Arrival]:

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 import penstock as ps
+from penstock.cli.main import main
 from penstock.instant import from_datetime
 from penstock.monitor.observation import Observation
 from penstock.monitor.plane import COUNTED, LATE, QUARANTINED
 from penstock.monitor.recorded import Recorded, latest_of_each, plane_of
 from penstock.monitor.recorder import FOLDER
+from tests.picture.reading import Picture
 from tests.spark.driving import caught_up, put, scores, totals
 
 START = "2026-05-01T12:00:00"
@@ -75,8 +77,19 @@ def test_events_on_the_plane_have_their_fate(game):
     assert all(dot.key in teams for dot in dots if dot.fate == COUNTED)
 
 
-def test_nothing_is_kept_where_nobody_asks(spark, tmp_path):
+def test_the_command_draws_the_run_of_a_checkpoint(game, tmp_path, capsys):
+    checkpoint, _, _ = game
+    assert main(["picture", str(checkpoint), "-o", str(tmp_path / "game.svg")]) == 0
+    plane = plane_of(observed(checkpoint))
+    assert f"{len(plane.dots):,} events, {len(plane.panes):,} panes" in capsys.readouterr().out
+    drawn = Picture((tmp_path / "game.svg").read_text("utf-8"))
+    assert len(drawn.dots()) > 100
+
+
+def test_nothing_is_kept_where_nobody_asks(spark, tmp_path, capsys):
     put(tmp_path / "in", "a.json", ("red", 1, 1))
     pipeline = ps.pipeline("quiet", totals(scores(tmp_path / "in")).write(ps.memory("panes")))
     pipeline.run(checkpoint=str(tmp_path / "checkpoint"), until="caught_up", observe=False)
     assert not (tmp_path / "checkpoint" / FOLDER).exists()
+    assert main(["picture", str(tmp_path / "checkpoint")]) == 1
+    assert "was observed" in capsys.readouterr().err
