@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.engine.stages import StageEngine, engine_of
 from penstock.flow import Flow
 from penstock.spark.packets import ShardIds
+
+if TYPE_CHECKING:
+    from penstock.engine.stages import StageEngine
 
 _PIPELINES = 8
 _engines: dict[str, tuple[StageEngine, ...]] = {}
@@ -42,6 +44,8 @@ class Job:
 
     def engine(self, stage: int) -> StageEngine:
         """A stage made ready, once in each worker."""
+        from penstock.engine.stages import engine_of
+
         _settle()
         if self.token not in _engines:
             if len(_engines) >= _PIPELINES:

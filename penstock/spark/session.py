@@ -165,6 +165,7 @@ def _warm(spark: Any) -> None:
     """Start the Python workers while the query is being planned: the first batch would wait for them otherwise."""
 
     def imported(batches: Iterator[Any]) -> Iterator[Any]:
+        import penstock.spark.ingesting
         import penstock.spark.shard
         import penstock.spark.source  # noqa: F401
 

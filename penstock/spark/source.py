@@ -20,7 +20,6 @@ from penstock.checkpoint.repaired import Inbox
 from penstock.checkpoint.spark_logs import checked
 from penstock.killpoint import reached
 from penstock.sources.source import LogReader
-from penstock.spark.ingesting import ingested
 from penstock.spark.job import Job
 from penstock.spark.packets import PACKETS, REPORTS, TICK, Packet, packet_batches
 from penstock.spark.property import TaskClock, task_clock
@@ -155,6 +154,9 @@ class FusedReader(DataSourceStreamReader):
                 yield Packet(shard, TICK, part["tick"].encode())
 
     def _ingested(self, one: dict[str, Any], clock: TaskClock, now: int) -> Iterator[Packet]:
+        # Spark starts a process of its own to register a source, one to plan it and one to ask it: they read nothing.
+        from penstock.spark.ingesting import ingested
+
         job, name = self.given.job, one["source"]
         if "repaired" not in one:
             chunks = self.given.readers[name].read(one["split"])
