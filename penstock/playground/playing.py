@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from penstock.batch import Outcome
+from penstock.batch import Outcome, PartitionClock
 from penstock.instant import MAX_TIME, MIN_TIME, show
 from penstock.monitor.plane import COUNTED, LATE, QUARANTINED, Dot, Mark, Plane, Shown
 from penstock.pane import Pane
@@ -48,12 +48,18 @@ class Run:
     watermarks: tuple[int, ...]
     batches: tuple[Batch, ...]
     held: tuple[int, ...]
+    clocks: tuple[dict[str, PartitionClock], ...]
     script: Script
 
     def steps(self) -> tuple[Step, ...]:
         """What happened in each batch, in words."""
         rows = zip(self.batches, self.outcomes, self.watermarks, strict=True)
         return tuple(Step(_told(batch, outcome, mark), batch.now) for batch, outcome, mark in rows)
+
+    def behind(self) -> tuple[float, ...]:
+        """How far the watermark is behind the processing clock in each batch, in seconds; 0 while there is none."""
+        rows = zip(self.batches, self.watermarks, strict=True)
+        return tuple(0.0 if mark in (MIN_TIME, MAX_TIME) else (batch.now - mark) / SECOND for batch, mark in rows)
 
     def windows(self) -> tuple[tuple[int, int], ...]:
         """The windows of all events and panes that have both ends, as columns to draw."""
@@ -79,7 +85,7 @@ def batches(events: Iterable[Event], every: int, until: int, start: int = NOON) 
 def play(written: Written, cut: Sequence[Batch], *, partitions: Sequence[str] = (), end: bool = False) -> Run:
     """Play batches on the reference engine; `end` adds the end of the input."""
     script = Script(written.panes(), "reference", partitions=partitions)
-    outcomes, marks, dots, panes, held, number = [], [], [], [], [], 0
+    outcomes, marks, dots, panes, held, clocks, number = [], [], [], [], [], [], 0
     played = [*cut, Batch(cut[-1].now + SECOND, (), MAX_TIME)] if end else list(cut)
     for batch in played:
         rows = [_row(number + n, event) for n, event in enumerate(batch.events)]
@@ -90,10 +96,11 @@ def play(written: Written, cut: Sequence[Batch], *, partitions: Sequence[str] = 
         outcomes.append(outcome)
         marks.append(mark)
         held.append(script.run.open_windows())
+        clocks.append(script.partitions())
         panes += [shown(pane, batch.now) for pane in outcome.panes]
     lines = tuple(Mark(batch.now, mark) for batch, mark in zip(played, marks, strict=True))
     plane = Plane("", tuple(dots), lines, tuple(panes))
-    return Run(plane, tuple(outcomes), tuple(marks), tuple(played), tuple(held), script)
+    return Run(plane, tuple(outcomes), tuple(marks), tuple(played), tuple(held), tuple(clocks), script)
 
 
 def shown(pane: Pane, now: int) -> Shown:

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.monitor.plane import Plane
 
 Cells = tuple[str, ...]
+Rows = list[tuple[int, Cells]]
 
 
 @dataclass(frozen=True, slots=True)
