@@ -53,16 +53,18 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows that appear step after step; a row is (step, cells)."""
+    """Rows that appear step after step; a row is (step, cells). Where `latest`, only those of the newest step are."""
 
     title: str
     columns: Cells
     rows: tuple[tuple[int, Cells], ...]
     note: str = ""
+    latest: bool = False
 
     def plain(self) -> dict[str, Any]:
         """The table as JSON has it."""
         return {"kind": "table", "title": self.title, "columns": list(self.columns), "note": self.note,
+                "latest": self.latest,
                 "rows": [{"step": step, "cells": list(cells)} for step, cells in self.rows]}  # fmt: skip
 
 

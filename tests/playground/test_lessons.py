@@ -6,9 +6,11 @@ import json
 
 import pytest
 
+from penstock.instant import parse
 from penstock.monitor.plane import Plane
 from penstock.playground.answering import answer, catalogue, played
 from penstock.playground.lessons import LESSONS
+from penstock.testing import Script
 from tests.playground.replaying import pipelines, replayed
 
 PRESETS = [(lesson.id, preset.name) for lesson in LESSONS.values() for preset in lesson.presets]
@@ -116,3 +118,25 @@ def test_what_makes_no_sense_is_told_in_three_parts(asked, what):
 
 def _seen(shown: dict) -> str:
     return json.dumps([shown["steps"], shown["panels"], shown["figures"]])
+
+
+@pytest.mark.parametrize("how", ["left", "inner", "full", "semi", "anti"])
+def test_the_join_that_is_shown_gives_what_the_shown_code_gives(how, engine):
+    shown = played("joins", {"how": how})
+    plane, table = Plane.of(shown["panels"][0]["plane"]), shown["panels"][2]["rows"]
+    script = Script(pipelines(shown["code"])["joined"], engine)
+    times = {"impressions": "at", "clicks": "clicked_at"}
+    found = []
+    for mark in plane.marks:
+        assert script.W == mark.watermark
+        dots = [dot for dot in plane.dots if dot.now == mark.now]
+        rows = [{"ad": dot.key, times[dot.partition]: dot.event_time, "@source": dot.partition} for dot in dots]
+        given = script.batch(rows, now=mark.now).rows
+        found += [[str(one.row["ad"]), *(one.row.get(name, "") for name in times.values())] for one in given]
+    wanted = [[cells[1], *(_instant(text) for text in cells[2:])] for cells in (row["cells"] for row in table)]
+    assert found
+    assert found == wanted
+
+
+def _instant(text: str) -> int | str | None:
+    return None if text == "null" else parse(text) if text else ""

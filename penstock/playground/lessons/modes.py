@@ -110,7 +110,7 @@ LESSON = Lesson(
             ("1 minute", "every minute"), ("30 seconds", "every 30 seconds"), ("count", "with every event"),
             ("never", "none"),
         ), "1 minute"),
-        Slider("late", "a late pane for every", 1, 2, 1, 1, "late events"),
+        Slider("late", "late events for a late pane", 1, 2, 1),
         Slider("passes", "the watermark passes the end after", 30, 240, 90, 10, "seconds"),
         Slider("lateness", "lateness", 0, 4, 4, 1, "minutes"),
         Slider("straggler", "points of the straggler", 1, 20, 8),

@@ -12,7 +12,7 @@ from penstock.playground.scene import Figure, Lines, Picture, Rows, Scene, Table
 from penstock.playground.written import Written, program
 
 MINUTES = 12
-COLUMNS = ("at", "partition", "newest event", "so it is")
+COLUMNS = ("partition", "newest event", "silent for", "so it is")
 IDLE = {"None": "None", "30 seconds": '"30 seconds"', "1 minute": '"1 minute"', "3 minutes": '"3 minutes"'}
 
 
@@ -40,20 +40,14 @@ def _written(values: Values) -> Written:
 
 
 def _clocks(run: Run) -> Rows:
-    """What each partition stands at, whenever that says something new."""
+    """What each partition stands at after each batch."""
     rows: Rows = []
-    before = ""
     for step, clocks in enumerate(run.clocks):
         laggard = min((name for name in clocks if not clocks[name].idle), key=lambda n: clocks[n].watermark, default="")
-        states = {name: "idle, not waited for" if one.idle else "holds the watermark" if name == laggard else "ahead"
-                  for name, one in clocks.items()}  # fmt: skip
-        if repr(states) != before:
-            before = repr(states)
-            rows += [
-                (step, (show(run.batches[step].now), name, "nothing yet" if one.newest is None else show(one.newest),
-                        states[name]))
-                for name, one in clocks.items()
-            ]  # fmt: skip
+        for name, one in clocks.items():
+            newest = "nothing yet" if one.newest is None else show(one.newest)
+            so = "idle: not waited for" if one.idle else "holds the watermark" if name == laggard else "ahead"
+            rows.append((step, (name, newest, f"{one.silent_for // SECOND} s", so)))
     return rows
 
 
@@ -66,7 +60,7 @@ def scene(values: Values) -> Scene:
         (
             Picture("Two partitions: dots and diamonds", run.plane, run.windows()),
             Lines("How far the watermark is behind the clock", "s", (("behind", run.behind()),)),
-            Table("What each partition stands at", COLUMNS, tuple(_clocks(run))),
+            Table("What each partition stands at", COLUMNS, tuple(_clocks(run)), latest=True),
         ),
         (
             Figure("windows shown", str(shown), f"in {MINUTES} minutes"),

@@ -6,10 +6,11 @@ import { drawPlane } from "./plane.js";
 const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
 
 function table(panel, step) {
-  const rows = panel.rows.filter((row) => row.step <= step);
+  const newest = Math.max(...panel.rows.filter((row) => row.step <= step).map((row) => row.step));
+  const rows = panel.rows.filter((row) => (panel.latest ? row.step === newest : row.step <= step));
   const head = html("tr", {}, ...panel.columns.map((name) => html("th", { scope: "col" }, name)));
   const body = rows.map((row) => {
-    const fresh = row.step === step && panel.rows.some((one) => one.step !== step);
+    const fresh = !panel.latest && row.step === step && panel.rows.some((one) => one.step !== step);
     return html("tr", { class: fresh ? "fresh" : null }, ...row.cells.map((cell) => html("td", {}, cell)));
   });
   if (!body.length) body.push(html("tr", {}, html("td", { colspan: panel.columns.length }, "nothing yet")));
@@ -117,7 +118,7 @@ export function legend() {
 // Draws all panels of a scene as they stood at a step.
 export function drawPanels(into, scene, step) {
   const planes = scene.panels.filter((panel) => panel.kind === "plane").length;
-  into.classList.toggle("several", planes > 1);
+  into.className = planes > 2 ? "many" : planes > 1 ? "several" : "";
   const kept = [...into.querySelectorAll("[tabindex]")].findIndex((one) => one === document.activeElement);
   const sections = scene.panels.map((panel) => html("section", { class: `panel ${panel.kind}` }, html("h3", {}, panel.title)));
   into.replaceChildren(...sections);
