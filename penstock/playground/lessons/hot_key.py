@@ -96,8 +96,11 @@ def scene(values: Values) -> Scene:
 
 def code(values: Values) -> str:
     """The pipeline, in which there is nothing to switch on."""
-    return program("# Sums combine, so every task adds up its own rows of a key and window before they\n"
-                   "# are sent: Penstock always does it so, and there is nothing to switch on.\n" + WRITTEN.code())  # fmt: skip
+    why = (
+        "# Sums combine, so every task adds up its own rows of a key and window before they\n"
+        "# are sent: Penstock always does it so, and there is nothing to switch on.\n"
+    )
+    return program(why + WRITTEN.code())
 
 
 LESSON = Lesson(
