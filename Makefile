@@ -17,7 +17,7 @@ WORKERS := -n auto --maxprocesses 4 --dist worksteal
 # Tests that start a JVM or a server: two at a time, a file to a worker, so that few are started.
 ON_SPARK := tests/spark tests/faults tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres
 
-.PHONY: help install java demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka bench-nexmark bench-state docs clean
+.PHONY: help install java demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka bench-nexmark bench-state docs playground clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,6 +97,9 @@ bench-engine: $(INSTALLED) ## how fast the columnar engine is alone; figures als
 
 docs: $(INSTALLED) ## make the pages that are generated
 	@$(BIN)/python -m penstock.cli.reference > docs/cli.md
+
+playground: $(INSTALLED) ## the playground as files that need no server of ours, in build/playground (needs npm)
+	@$(BIN)/python -m penstock.playground.building build/playground
 
 clean: ## remove .venv and everything that was made
 	@rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache bench/results

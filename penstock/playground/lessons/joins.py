@@ -39,9 +39,9 @@ def _seen(values: Values) -> list[Seen]:
         after = int((made.random() * 1.4 - 0.1) * 6 * 60) * SECOND
         if made.random() * 100 < values["clicked"]:
             found.append(Seen("clicks", ad, at + after, at + after + int(made.random() * 12) * SECOND))
-    found.append(Seen("clicks", "unknown", NOON + 3 * MINUTE, NOON + 3 * MINUTE + SECOND))
-    found.append(Seen("clicks", "no ad", NOON + MINUTES * MINUTE, NOON + MINUTES * MINUTE))
-    found.append(Seen("impressions", "no ad 2", NOON + MINUTES * MINUTE, NOON + MINUTES * MINUTE))
+    found.append(Seen("clicks", "ad 99", NOON + 3 * MINUTE, NOON + 3 * MINUTE + SECOND))
+    found.append(Seen("clicks", "ad 12", NOON + MINUTES * MINUTE, NOON + MINUTES * MINUTE))
+    found.append(Seen("impressions", "ad 11", NOON + MINUTES * MINUTE, NOON + MINUTES * MINUTE))
     return sorted(found, key=lambda one: (one.seen, one.at))
 
 

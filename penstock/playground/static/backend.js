@@ -9,6 +9,7 @@ async function json(path, options) {
 function server() {
   return {
     name: "the reference engine, on this machine",
+    starting: "the engine is playing …",
     lessons: () => json("lessons.json"),
     play: (asked) => json("play", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) }),
   };
@@ -39,6 +40,7 @@ function browser() {
   const same = (one, asked) => one.lesson === asked.lesson && Object.entries(asked.values).every(([name, value]) => one.values[name] === value);
   return {
     name: "the reference engine, in this browser",
+    starting: "the engine is starting in this browser, a few seconds …",
     lessons: () => json("lessons.json"),
     play: async (asked) => (await shipped).find((one) => same(one, asked)) ?? ask(asked),
     ask,

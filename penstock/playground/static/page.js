@@ -30,6 +30,7 @@ async function ask() {
   }
   asking = true;
   document.body.setAttribute("aria-busy", "true");
+  const slow = setTimeout(() => { at("engine").textContent = engine.starting; }, 400);
   try {
     do {
       again = false;
@@ -42,6 +43,8 @@ async function ask() {
     tell(error);
   } finally {
     asking = false;
+    clearTimeout(slow);
+    at("engine").textContent = state.lesson.model ? "a model" : `played by ${engine.name}`;
     document.body.removeAttribute("aria-busy");
   }
 }
@@ -49,7 +52,6 @@ async function ask() {
 function show(given) {
   tell(null);
   scene = given;
-  at("engine").textContent = state.lesson.model ? "a model" : `played by ${engine.name}`;
   if (state.step !== null) state.step = Math.min(state.step, lastStep());
   at("step").max = lastStep();
   at("code").textContent = given.code;
@@ -117,8 +119,10 @@ function open() {
   at("presets").replaceChildren("Presets: ", ...state.lesson.presets.map(preset));
   drawControls(at("controls"), state.lesson.controls, state.values, changed);
   for (const link of at("lessons").querySelectorAll("a")) {
-    if (link.dataset.lesson === state.lesson.id) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.lesson === state.lesson.id) {
+      link.setAttribute("aria-current", "page");
+      link.closest("nav").scrollLeft = link.offsetLeft - 12;
+    } else link.removeAttribute("aria-current");
   }
   if (fresh) scene = null;
   ask();

@@ -128,7 +128,7 @@ function dots(panel, now, box, x, y) {
     group.append(dotShape(dot, at, y(dot.now), places.indexOf(dot.partition) % 3));
     if (beyond) {
       const far = `${clock(dot.event_time)} →`;
-      group.append(svg("text", { class: "points", x: at - 8, y: y(dot.now) + 4, "text-anchor": "end" }, far));
+      group.append(svg("text", { class: "points", x: at - 4, y: y(dot.now) - 8, "text-anchor": "end" }, far));
     } else if (labelled) {
       group.append(svg("text", { class: "points", x: at + 6, y: y(dot.now) + 10 }, dot.text));
     }
@@ -136,15 +136,20 @@ function dots(panel, now, box, x, y) {
   return group;
 }
 
-// Bars that would cover one another are stacked upwards; each stands on a thin line at its true moment.
-function free(rect, taken) {
-  for (let tries = 0; tries < 14; tries += 1) {
+// Each pane has a thin line at its true moment and a bar that stands on it. Bars that would cover one another are
+// stacked, a little; where there is no room near its moment a pane keeps its line alone.
+const guess = (one) => Number(one.timing === "early" && one.op > 0);
+
+function free(rect, taken, tries) {
+  for (let left = tries; left > 0; left -= 1) {
     const hit = taken.some((o) => rect.x < o.x + o.w && o.x < rect.x + rect.w && rect.y < o.y + BAR && o.y < rect.y + BAR);
-    if (!hit) break;
+    if (!hit && rect.y >= 0) {
+      taken.push(rect);
+      return true;
+    }
     rect.y -= BAR + 1;
   }
-  taken.push(rect);
-  return rect;
+  return false;
 }
 
 function pane(panel, one, box, x, y, taken) {
@@ -152,16 +157,16 @@ function pane(panel, one, box, x, y, taken) {
   const left = bands ? box.right + 2 : finite(one.start) ? Math.max(x(one.start), box.left) : box.left;
   const right = bands ? box.right + 84 : finite(one.end) ? Math.min(x(one.end), box.right) : box.right;
   const at = bands ? Math.max(y(one.end), box.top) : y(one.now);
-  const rect = free({ x: left + 1, y: Math.max(at - (bands ? -1 : BAR), box.top), w: Math.max(right - left - 2, 6) }, taken);
-  rect.y = Math.max(rect.y, 0);
+  const rect = { x: left + 1, y: Math.max(at - (bands ? -1 : BAR), 0), w: Math.max(right - left - 2, 6) };
+  const room = free(rect, taken, guess(one) ? 2 : 6);
   const text = (one.op < 0 ? "−" : "") + one.text;
   const word = `${text} ${WORD[one.timing]}`;
   const label = rect.w > word.length * 6.4 + 6 ? word : rect.w > text.length * 7 + 14 ? `${text} ${SIGN[one.timing]}` : text;
   const told = [one.op < 0 ? "withdrawn" : WORD[one.timing], `${one.key} ${one.text}`, `pane ${one.index}`, `at ${clock(one.now, true)}`];
   const group = svg("g", { class: `pane ${one.timing}${one.op < 0 ? " withdrawn" : ""}` }, svg("title", {}, told.join(", ")));
   if (!bands) group.append(svg("line", { x1: left + 1, x2: right - 1, y1: at, y2: at }));
-  group.append(svg("rect", { x: rect.x, y: rect.y, width: rect.w, height: BAR, rx: 2 }));
-  if (rect.w > text.length * 6) {
+  if (room) group.append(svg("rect", { x: rect.x, y: rect.y, width: rect.w, height: BAR, rx: 2 }));
+  if (room && rect.w > text.length * 6) {
     group.append(svg("text", { x: rect.x + rect.w / 2, y: rect.y + BAR - 4, "text-anchor": "middle" }, label));
   }
   return group;
@@ -170,7 +175,8 @@ function pane(panel, one, box, x, y, taken) {
 function panes(panel, now, box, x, y) {
   const group = svg("g", { class: "panes" });
   const taken = [];
-  for (const one of panel.plane.panes) if (one.now <= now) group.append(pane(panel, one, box, x, y, taken));
+  const shown = panel.plane.panes.filter((one) => one.now <= now).sort((a, b) => guess(a) - guess(b));
+  group.append(...shown.map((one) => pane(panel, one, box, x, y, taken)));
   return group;
 }
 
