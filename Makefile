@@ -14,8 +14,8 @@ INSTALLED := .venv/installed
 # Laws are the long tests: the workers share them out. More than four gain nothing.
 WORKERS := -n auto --maxprocesses 4 --dist worksteal
 
-# Tests that start a JVM or a server: two at a time, a file to a worker, so that few are started.
-ON_SPARK := tests/spark tests/faults tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres
+# Tests that start a JVM, a server or a browser: two at a time, a file to a worker, so that few are started.
+ON_SPARK := tests/spark tests/faults tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres tests/browser
 
 .PHONY: help install java demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka bench-nexmark bench-state docs playground clean
 

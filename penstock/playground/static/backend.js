@@ -2,7 +2,8 @@
 
 async function json(path, options) {
   const answer = await fetch(path, options);
-  if (!answer.ok) throw new Error(answer.status === 403 ? "this page's key is gone: open the address that penstock play printed" : `the server answered ${answer.status}`);
+  if (answer.status === 403) throw new Error("this page's key is gone: open the address that penstock play printed");
+  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
   return answer.json();
 }
 
@@ -11,7 +12,8 @@ function server() {
     name: "the reference engine, on this machine",
     starting: "the engine is playing …",
     lessons: () => json("lessons.json"),
-    play: (asked) => json("play", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) }),
+    play: (asked) =>
+      json("play", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked) }),
   };
 }
 
@@ -37,7 +39,8 @@ function worker() {
 function browser() {
   const ask = worker();
   const shipped = json("shown.json");
-  const same = (one, asked) => one.lesson === asked.lesson && Object.entries(asked.values).every(([name, value]) => one.values[name] === value);
+  const same = (one, asked) =>
+    one.lesson === asked.lesson && Object.entries(asked.values).every(([name, value]) => one.values[name] === value);
   return {
     name: "the reference engine, in this browser",
     starting: "the engine is starting in this browser, a few seconds …",

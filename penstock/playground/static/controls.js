@@ -19,7 +19,8 @@ function said(control, value) {
 }
 
 function choice(control, value, changed) {
-  const options = control.options.map(([word, text]) => html("option", { value: word, selected: word === value ? "" : null }, text));
+  const options = control.options.map(([word, text]) =>
+    html("option", { value: word, selected: word === value ? "" : null }, text));
   const input = html("select", { id: `c-${control.name}`, name: control.name }, ...options);
   input.addEventListener("change", () => changed(control.name, input.value));
   return [html("label", { for: input.id }, control.label), input];

@@ -17,8 +17,8 @@ function accepted(control, text) {
   if (control.kind === "word") return text.slice(0, control.longest);
   if (control.kind === "choice") return control.options.some(([word]) => word === text) ? text : control.value;
   const number = Number(text);
-  const fits = Number.isInteger(number) && number >= control.low && number <= control.high && (number - control.low) % control.step === 0;
-  return fits && text.trim() !== "" ? number : control.value;
+  const inside = Number.isInteger(number) && number >= control.low && number <= control.high;
+  return inside && (number - control.low) % control.step === 0 && text.trim() !== "" ? number : control.value;
 }
 
 export function write(state, last) {

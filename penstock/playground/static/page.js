@@ -20,7 +20,8 @@ const lastStep = () => scene.steps.length - 1;
 function tell(error) {
   const box = at("error");
   box.hidden = !error;
-  if (error) box.textContent = error.what ? `${error.what}. Why: ${error.why}. Instead: ${error.instead}.` : String(error.message ?? error);
+  if (error?.what) box.textContent = `${error.what}. Why: ${error.why}. Instead: ${error.instead}.`;
+  else if (error) box.textContent = String(error.message ?? error);
 }
 
 async function ask() {
@@ -55,7 +56,8 @@ function show(given) {
   if (state.step !== null) state.step = Math.min(state.step, lastStep());
   at("step").max = lastStep();
   at("code").textContent = given.code;
-  const figures = given.figures.map((one) => html("div", {}, html("dt", {}, one.name), html("dd", {}, one.value, html("small", {}, one.note))));
+  const figures = given.figures.map((one) =>
+    html("div", {}, html("dt", {}, one.name), html("dd", {}, one.value, html("small", {}, one.note))));
   at("figures").replaceChildren(...figures);
   draw();
 }
@@ -171,8 +173,10 @@ async function start() {
     tell(error);
     return;
   }
-  at("lessons").append(...lessons.map((lesson) => html("li", {}, html("a", { href: `#lesson=${lesson.id}`, "data-lesson": lesson.id }, lesson.title))));
-  const moves = { first: () => 0, back: () => (state.step ?? lastStep()) - 1, next: () => (state.step ?? lastStep()) + 1, last: lastStep };
+  at("lessons").append(...lessons.map((lesson) =>
+    html("li", {}, html("a", { href: `#lesson=${lesson.id}`, "data-lesson": lesson.id }, lesson.title))));
+  const step = () => state.step ?? lastStep();
+  const moves = { first: () => 0, back: () => step() - 1, next: () => step() + 1, last: lastStep };
   for (const [id, where] of Object.entries(moves)) {
     at(id).addEventListener("click", () => { if (scene) { pause(); go(where()); } });
   }

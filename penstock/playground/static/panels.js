@@ -33,13 +33,16 @@ function lines(panel, step, width) {
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: "lines",
     "aria-label": `${panel.title}: ` + panel.lines.map((l) => `${l.name} ${short(l.values[step] ?? 0)}`).join(", ") });
   for (const share of [0, 0.5, 1]) {
-    picture.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: y(most * share), y2: y(most * share) }));
-    picture.append(svg("text", { x: box.left - 5, y: y(most * share) + 4, "text-anchor": "end" }, short(most * share)));
+    const up = y(most * share);
+    picture.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: up, y2: up }));
+    picture.append(svg("text", { x: box.left - 5, y: up + 4, "text-anchor": "end" }, short(most * share)));
   }
   picture.append(svg("text", { x: box.right, y: height - 5, "text-anchor": "end" }, "steps →"));
   panel.lines.forEach((line, number) => {
-    const path = line.values.slice(0, step + 1).map((value, n) => `${n ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`);
-    picture.append(svg("path", { class: `line c${number % 4}`, d: path.join(""), "stroke-dasharray": DASHES[number % 4] || null }));
+    const seen = line.values.slice(0, step + 1);
+    const path = seen.map((value, n) => `${n ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+    const dashes = DASHES[number % 4] || null;
+    picture.append(svg("path", { class: `line c${number % 4}`, d: path, "stroke-dasharray": dashes }));
   });
   const keys = panel.lines.map((line, number) => {
     const sample = svg("svg", { width: 30, height: 10, class: "lines", "aria-hidden": "true" },
@@ -61,7 +64,8 @@ function bars(panel, step, width) {
     const top = number * row + 4;
     const long = (value / most) * (width - label - 60);
     picture.append(svg("text", { x: label - 8, y: top + 14, "text-anchor": "end" }, bar.name));
-    picture.append(svg("rect", { class: `bar c${number % 4}`, x: label, y: top, width: Math.max(long, 1), height: row - 8 }));
+    const size = { x: label, y: top, width: Math.max(long, 1), height: row - 8 };
+    picture.append(svg("rect", { class: `bar c${number % 4}`, ...size }));
     picture.append(svg("text", { x: label + long + 6, y: top + 14 }, `${short(value)} ${panel.unit}`));
   });
   return picture;
@@ -112,7 +116,8 @@ function sample(kind) {
 }
 
 export function legend() {
-  return html("ul", { class: "legend", "aria-label": "Signs" }, ...LEGEND.map(([kind, text]) => html("li", {}, sample(kind), ` ${text}`)));
+  const signs = LEGEND.map(([kind, text]) => html("li", {}, sample(kind), ` ${text}`));
+  return html("ul", { class: "legend", "aria-label": "Signs" }, ...signs);
 }
 
 // Draws all panels of a scene as they stood at a step.
@@ -120,7 +125,8 @@ export function drawPanels(into, scene, step) {
   const planes = scene.panels.filter((panel) => panel.kind === "plane").length;
   into.className = planes > 2 ? "many" : planes > 1 ? "several" : "";
   const kept = [...into.querySelectorAll("[tabindex]")].findIndex((one) => one === document.activeElement);
-  const sections = scene.panels.map((panel) => html("section", { class: `panel ${panel.kind}` }, html("h3", {}, panel.title)));
+  const sections = scene.panels.map((panel) =>
+    html("section", { class: `panel ${panel.kind}` }, html("h3", {}, panel.title)));
   into.replaceChildren(...sections);
   scene.panels.forEach((panel, number) => {
     const width = Math.max(Math.floor(sections[number].clientWidth), 260);

@@ -48,7 +48,8 @@ function axes(box, x, y, range) {
     group.append(svg("line", { x1: box.left, x2: box.right, y1: y(at), y2: y(at) }));
     group.append(svg("text", { x: box.left - 5, y: y(at) + 4, "text-anchor": "end" }, clock(at)));
   }
-  group.append(svg("text", { class: "name", x: box.right, y: box.bottom + 31, "text-anchor": "end" }, "event time →"));
+  const under = { x: box.right, y: box.bottom + 31, "text-anchor": "end" };
+  group.append(svg("text", { class: "name", ...under }, "event time →"));
   group.append(svg("text", { class: "name", x: 2, y: box.top - 2 }, "↑ seen"));
   const low = Math.max(range.across[0], range.up[0]);
   const high = Math.min(range.across[1], range.up[1]);
@@ -103,7 +104,8 @@ function dotShape(dot, at, up, shape) {
   const group = svg("g", { class: `dot ${dot.fate} shape${shape}` }, svg("title", {}, text.join(", ")));
   const r = 4.5;
   if (dot.fate === "late") {
-    group.append(svg("path", { d: `M${at - r} ${up - r}L${at + r} ${up + r}M${at - r} ${up + r}L${at + r} ${up - r}` }));
+    const cross = `M${at - r} ${up - r}L${at + r} ${up + r}M${at - r} ${up + r}L${at + r} ${up - r}`;
+    group.append(svg("path", { d: cross }));
   } else if (dot.fate === "quarantined") {
     group.append(svg("rect", { x: at - 5, y: up - 5, width: 10, height: 10 }));
     group.append(svg("text", { x: at, y: up + 4, "text-anchor": "middle" }, "!"));
@@ -142,7 +144,8 @@ const guess = (one) => Number(one.timing === "early" && one.op > 0);
 
 function free(rect, taken, tries) {
   for (let left = tries; left > 0; left -= 1) {
-    const hit = taken.some((o) => rect.x < o.x + o.w && o.x < rect.x + rect.w && rect.y < o.y + BAR && o.y < rect.y + BAR);
+    const beside = (o) => rect.x >= o.x + o.w || o.x >= rect.x + rect.w || Math.abs(rect.y - o.y) >= BAR;
+    const hit = !taken.every(beside);
     if (!hit && rect.y >= 0) {
       taken.push(rect);
       return true;
@@ -161,9 +164,11 @@ function pane(panel, one, box, x, y, taken) {
   const room = free(rect, taken, guess(one) ? 2 : 6);
   const text = (one.op < 0 ? "−" : "") + one.text;
   const word = `${text} ${WORD[one.timing]}`;
-  const label = rect.w > word.length * 6.4 + 6 ? word : rect.w > text.length * 7 + 14 ? `${text} ${SIGN[one.timing]}` : text;
-  const told = [one.op < 0 ? "withdrawn" : WORD[one.timing], `${one.key} ${one.text}`, `pane ${one.index}`, `at ${clock(one.now, true)}`];
-  const group = svg("g", { class: `pane ${one.timing}${one.op < 0 ? " withdrawn" : ""}` }, svg("title", {}, told.join(", ")));
+  const brief = rect.w > text.length * 7 + 14 ? `${text} ${SIGN[one.timing]}` : text;
+  const label = rect.w > word.length * 6.4 + 6 ? word : brief;
+  const kind = one.op < 0 ? "withdrawn" : WORD[one.timing];
+  const told = [kind, `${one.key} ${one.text}`, `pane ${one.index}`, `at ${clock(one.now, true)}`].join(", ");
+  const group = svg("g", { class: `pane ${one.timing}${one.op < 0 ? " withdrawn" : ""}` }, svg("title", {}, told));
   if (!bands) group.append(svg("line", { x1: left + 1, x2: right - 1, y1: at, y2: at }));
   if (room) group.append(svg("rect", { x: rect.x, y: rect.y, width: rect.w, height: BAR, rx: 2 }));
   if (room && rect.w > text.length * 6) {
@@ -192,7 +197,8 @@ export function drawPlane(panel, steps, step, width) {
   const shown = panel.plane.panes.filter((one) => one.now <= now).length;
   const seen = panel.plane.dots.filter((one) => one.now <= now).length;
   const about = `${panel.title}: ${seen} events seen, ${shown} panes shown`;
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": about, class: "plane" });
+  const size = { viewBox: `0 0 ${width} ${height}`, width, height };
+  const picture = svg("svg", { ...size, class: "plane", role: "img", "aria-label": about });
   picture.append(columns(panel, box, x, y), axes(box, x, y, panel.range));
   picture.append(panes(panel, now, box, x, y));
   if (panel.across === "event") picture.append(watermark(panel.plane, now, box, x, y));
