@@ -23,7 +23,9 @@ def visit(page, server, lesson="two-clocks", **values):
 
 def settled(page, lesson):
     page.wait_for_selector(f'#lessons a[aria-current][data-lesson="{lesson}"]')
-    page.wait_for_function("() => !document.body.hasAttribute('aria-busy') && document.querySelector('#panels section')")
+    page.wait_for_function(
+        "() => !document.body.hasAttribute('aria-busy') && document.querySelector('#panels section')"
+    )
 
 
 def seen(page) -> str:
