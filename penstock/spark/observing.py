@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,6 +12,8 @@ import pyarrow as pa
 
 from penstock.batch import PartitionClock
 from penstock.checkpoint.clock_file import Clocks
+from penstock.checkpoint.spark_logs import located
+from penstock.checkpoint.store import Store
 from penstock.flow import Flow
 from penstock.instant import MAX_TIME, MIN_TIME, from_datetime
 from penstock.monitor.hot_keys import HotKeys
@@ -24,6 +27,7 @@ from penstock.spark.packets import BAD, LATE, PANES, ROWS, kind_of, stage_of
 
 PANES_SHOWN = 48  # of a stage and batch
 ROWS_SHOWN = 16
+POSITION = 16_384  # bytes of where a batch ended; what is longer is not kept
 OF_A_PANE = ("window_start", "window_end", "pane_index", "pane_timing", "pane_final", "op")
 OF_LATE = ("late_event_time", "late_watermark", "late_by", "late_partition", "late_offset", "late_windows", "op")
 
@@ -56,7 +60,8 @@ class Observer:
             dots=[{**dot, "partition": f"{seen['source']}/{dot['partition']}"}
                   for seen in heard.seen for dot in seen["dots"]],
             panes=list(self._panes(heard)), given=list(self._given(heard)), late=list(self._late(heard)),
-            bad=list(_bad(heard)), sinks=after.given, notes=list(told.notes), replayed=replayed,
+            bad=list(_bad(heard)), sinks=after.given, notes=list(told.notes),
+            positions=position(self.recorder.store, told.batch), replayed=replayed,
         )  # fmt: skip
 
     def _panes(self, heard: Heard) -> Iterator[dict[str, Any]]:
@@ -88,6 +93,8 @@ class Observer:
                     "offset": row["late_offset"], "event_time": _instant(row["late_event_time"]),
                     "watermark": _instant(row["late_watermark"]),
                     "key": key_text(row[name] for name in keys if name in row), "late_by": row["late_by"],
+                    "windows": [[_instant(one["start"], MIN_TIME), _instant(one["end"], MAX_TIME)]
+                                for one in row.get("late_windows") or ()],
                     "text": row_text({name: value for name, value in row.items() if name not in (*keys, *OF_LATE)}),
                     "why": "every window it belongs to had expired" if isinstance(stage, Plan)
                            else "nothing that it could meet was held any more",
@@ -100,6 +107,12 @@ def some(parts: Sequence[Part], most: int) -> Iterator[dict[str, Any]]:
     if tables:
         whole = pa.concat_tables(tables)
         yield from whole.take(pa.array(even(whole.num_rows, most))).to_pylist()
+
+
+def position(store: Store, batch: int) -> dict[str, Any]:
+    """Where a batch ended in each source, so that it can be read again long after Spark has forgotten that."""
+    held = located(store, batch)
+    return held if len(json.dumps(held)) <= POSITION else {}
 
 
 def partitions(after: Clocks, seen: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
