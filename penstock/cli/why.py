@@ -9,6 +9,7 @@ import typer
 
 from penstock.cli.loading import load
 from penstock.errors import PenstockError
+from penstock.monitor.harmless import worded
 
 if TYPE_CHECKING:
     from penstock.checkpoint.store import Store
@@ -65,7 +66,7 @@ def why(
         )
     told = _told(places, tuple(key or ()), window, event, stage)
     if as_json:
-        print(json.dumps(told.plain(), indent=2, default=str))
+        print(json.dumps(worded(told.plain()), indent=2, default=str))
         return
     from penstock.monitor.why.words import lines
 

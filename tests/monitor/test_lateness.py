@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from penstock.instant import EARLIEST, LATEST
-from penstock.monitor.lateness import LOOKED_AT, OTHERS, PARTITIONS, Behind, Lateness, counted, told_of, together
+from penstock.monitor.lateness import LOOKED_AT, OTHERS, PARTITIONS, Behind, Lateness, counted, together, told_of
 from penstock.monitor.sample import Sample
 from tests.monitor.test_sample import given as chunk_of
 
@@ -38,7 +39,7 @@ def test_a_length_is_never_too_short_and_hardly_too_long(delays):
 def test_delays_are_the_same_however_the_events_are_split(times, cuts):
     places = sorted({0, len(times), *(cut for cut in cuts if cut < len(times))})
     behind, found = Behind(), Lateness()
-    for low, high in zip(places, places[1:], strict=False):
+    for low, high in pairwise(places):
         found.add(behind.more("0", np.array(times[low:high], dtype=np.int64)))
     whole = counted(np.array(exact(times), dtype=np.int64))
     assert (found.counts, found.longest) == (whole.counts, whole.longest)

@@ -84,7 +84,7 @@ def test_the_panes_of_a_window_in_words(game: Game) -> None:
         "corrections until W is 2026-05-01 12:02:00",
         "pane 0, on time: points 8",
         "  batch 2, now 2026-05-01 12:01:42; W was 2026-05-01 12:01:10, and 2026-05-01 12:01:10 after it",
-        "  on time: W had passed the end of the window, 2026-05-01 12:01:00",
+        "  on time: W had reached the end of the window, 2026-05-01 12:01:00",
         "  new in it: 2 events, of 2 in the window",
         "    scores/0 offset 0, at 2026-05-01 12:00:10: 3",
         "    scores/0 offset 137438953472, at 2026-05-01 12:00:40: 5",
@@ -97,7 +97,11 @@ def test_the_same_for_machines(game: Game) -> None:
     _, out, _ = game.why(*WHOLE, "--window", "2026-05-01 12:00:00", "--json")
     told = json.loads(out)
     assert told["exact"] is True
+    windows = json.loads(game.why(*WHOLE, "--window", "2026-05-01 12:03:00", "--json")[1])
+    assert (windows["open_records"], windows["panes"], windows["unshown"][0]["offset"]) == (1, [], 3 * 2**36)
     assert [event["offset"] for event in told["panes"][0]["new"]] == [0, 2 * 2**36]
+    first = json.loads(game.why("team_scores.py", "checkpoint", "--event", "0/0", "--json")[1])
+    assert (first["watermark"], first["fate"]) == ("-inf", "taken")
     assert told["panes"][0]["because"] == [
         {"kind": "watermark", "part": "on time", "new": 2,
          "rule": "when the watermark passes the end, after that whenever something is new"},

@@ -68,7 +68,7 @@ def _because(one: Because, pane: PaneWhy) -> str:
     facts = one.facts
     match one.kind:
         case fired.WATERMARK:
-            return f"on time: W had passed the end of the window, {_at(pane.window.end)}"
+            return f"on time: W had reached the end of the window, {_at(pane.window.end)}"
         case fired.NEW:
             return f"{part}: something was new after the on-time pane"
         case fired.COUNTED:
