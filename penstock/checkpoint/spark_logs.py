@@ -37,11 +37,16 @@ def offsets_digest(store: Store, batch: int) -> str:
 
 def positions(store: Store, batch: int) -> dict[str, Any]:
     """Where a batch ended in each of our sources, as Spark wrote it down; nothing where it has not."""
+    sources: dict[str, Any] = located(store, batch).get("sources", {})
+    return sources
+
+
+def located(store: Store, batch: int) -> dict[str, Any]:
+    """Where a batch ended: in each of our sources, and how many files of repaired rows it had read."""
     for line in (store.read(f"offsets/{batch}") or b"").decode().splitlines():
         held = json.loads(line) if line.startswith("{") else {}
         if _OURS <= set(held):
-            sources: dict[str, Any] = held["sources"]
-            return sources
+            return {name: held[name] for name in ("sources", "repaired") if name in held}
     return {}
 
 

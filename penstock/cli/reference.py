@@ -53,7 +53,8 @@ def _section(name: str, command: Any) -> str:
 
 
 def _usage(argument: Any) -> str:
-    word = (argument.metavar or argument.name.upper()).strip("[]")
+    word = argument.metavar or argument.name.upper()
+    word = word if " " in word else word.strip("[]")
     return word if argument.required else f"[{word}]"
 
 

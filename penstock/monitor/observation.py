@@ -17,6 +17,8 @@ class Observation:
     are of this batch, `totals` of all so far. `partitions` have their clocks and, where a log can tell, their lag.
     `hot` are keys with their share of the events and by how much that may be too high. `dots`, `panes`, `given`, `late`
     and `bad` are samples; `rows` says how many there were of each. `sinks` names the batch that each was given last.
+    `positions` are where the batch ended in each source, and `behind` counts how far events were behind the newest of
+    their partition.
     """
 
     batch: int
@@ -40,6 +42,8 @@ class Observation:
     bad: list[dict[str, Any]] = field(default_factory=list)
     sinks: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    positions: dict[str, Any] = field(default_factory=dict)
+    behind: list[dict[str, Any]] = field(default_factory=list)
     replayed: bool = False
 
     def line(self) -> bytes:

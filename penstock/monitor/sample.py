@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.rows import Read
+from penstock.monitor.lateness import Behind, Lateness
 from penstock.sources.source import Chunk
 
 DOTS = 24  # events of a task and batch that are shown
@@ -28,7 +29,8 @@ class Sample:
     """What a task tells of the events of one source.
 
     `keys` are the columns they are grouped by, `time` the one that is their event time. `skew` has for a partition how
-    long one event took to its log, and from there to here.
+    long one event took to its log, and from there to here. `behind` begins with the newest event time of each
+    partition in the batches before, and `delays` are how far this batch's events were behind.
     """
 
     source: str
@@ -38,11 +40,14 @@ class Sample:
     counted: Counter[str] = field(default_factory=Counter)
     looked: int = 0
     skew: dict[str, list[int]] = field(default_factory=dict)
+    behind: Behind = field(default_factory=Behind)
+    delays: dict[str, Lateness] = field(default_factory=dict)
 
     def add(self, chunk: Chunk, read: Read, now: int) -> None:
         """Look at some rows of a chunk, which have their event times; a value that cannot be shown stops nothing."""
         with suppress(Exception):
             if len(read.times):
+                self.delays.setdefault(chunk.partition, Lateness()).add(self.behind.more(chunk.partition, read.times))
                 self._add(chunk, read, now)
 
     def _add(self, chunk: Chunk, read: Read, now: int) -> None:
@@ -67,7 +72,7 @@ class Sample:
         """The same as values that JSON has."""
         chosen = [self.dots[place] for place in even(len(self.dots), DOTS).tolist()]
         return {"source": self.source, "dots": chosen, "keys": self.counted.most_common(KEYS), "looked": self.looked,
-                "skew": self.skew}  # fmt: skip
+                "skew": self.skew, "behind": {name: held.plain() for name, held in self.delays.items()}}  # fmt: skip
 
 
 def even(count: int, most: int) -> np.ndarray:

@@ -23,7 +23,7 @@ from penstock.pipeline import Pipeline
 from penstock.progress import Progress
 from penstock.sinks.errors import SinkDown
 from penstock.spark.gather import Heard, gathered
-from penstock.spark.observing import Observer
+from penstock.spark.observing import Observer, newest_of
 from penstock.spark.outlets import Outlets
 from penstock.spark.property import TaskClock, tell_tasks
 from penstock.spark.throttle import Throttle
@@ -112,8 +112,9 @@ class Commit:
         """What the tasks of the batch to come are told."""
         state = self.clocks.state
         watermarks = tuple(state.of(number) for number in range(len(self.flow.stages)))
-        return TaskClock(self.lineage, self.clocks.batch, watermarks,
-                         MIN_TIME if state.now is None else state.now)  # fmt: skip
+        newest = {} if self.observer is None else newest_of(state)
+        return TaskClock(self.lineage, self.clocks.batch, watermarks, MIN_TIME if state.now is None else state.now,
+                         newest)  # fmt: skip
 
     def _next(self, heard: Heard, bad: dict[str, list[int]], given: dict[str, int]) -> Clocks:
         """The clock of the batch to come, from what this one reported."""

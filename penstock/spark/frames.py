@@ -59,7 +59,7 @@ class FrameIngest:
                 yield from self._chunks(table, at)
                 at += table.num_rows
 
-        yield from ingested(self.job, self.source, chunks(), clock.watermarks, now, clock.batch)
+        yield from ingested(self.job, self.source, chunks(), clock.watermarks, now, clock.batch, clock.newest)
         for shard in self.job.shards.ids:
             yield Packet(shard, NOW, json.dumps(now).encode())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from penstock.engine.ingest import Report, counted, report_of
 from penstock.engine.outputs import quarantine_table, quarantined
 from penstock.engine.pack import short_report, written_reports
 from penstock.engine.rows import SourceBatch, stamped_rows
+from penstock.monitor.lateness import Behind
 from penstock.monitor.sample import Sample
 from penstock.sources.source import Chunk
 from penstock.spark.job import Job
@@ -21,14 +22,17 @@ from penstock.spark.sending import Sending, pieces
 from penstock.spark.staging import Archive
 
 
-def ingested(job: Job, source: str, chunks: Iterable[Chunk], watermarks: Sequence[int], now: int, batch: int = 0
-             ) -> Iterator[Packet]:  # fmt: skip
-    """What a task sends for the chunks it has read; an archive of them is written here and now."""
+def ingested(job: Job, source: str, chunks: Iterable[Chunk], watermarks: Sequence[int], now: int, batch: int = 0,
+             newest: Mapping[str, int] | None = None) -> Iterator[Packet]:  # fmt: skip
+    """What a task sends for the chunks it has read; an archive of them is written here and now.
+
+    `newest` are the newest event times of partitions before this batch, for what is observed.
+    """
     one = next(one for one in job.flow.inputs if one.source.name == source)
     feeds = job.flow.fed_by(source)
     sending = Sending(job, watermarks)
     archive = Archive(job, source, batch)
-    sample = _sample(job, source) if job.observed else None
+    sample = _sample(job, source, newest or {}) if job.observed else None
     reports: list[tuple[int, Report]] = []
     for chunk in chunks:
         archive.add(chunk)
@@ -64,8 +68,10 @@ def ingested(job: Job, source: str, chunks: Iterable[Chunk], watermarks: Sequenc
         yield from pieces(through, BAD, pa.concat_tables(sending.bad))
 
 
-def _sample(job: Job, source: str) -> Sample:
+def _sample(job: Job, source: str, newest: Mapping[str, int]) -> Sample:
     """A sample of a source's events, told apart by the keys of the first stage that reads them."""
     feed = job.flow.fed_by(source)[0]
     time = feed.input.time
-    return Sample(source, job.flow.stages[feed.stage].entries[feed.entry].keys, None if time is None else time.column)
+    before = {name.removeprefix(f"{source}/"): at for name, at in newest.items() if name.startswith(f"{source}/")}
+    return Sample(source, job.flow.stages[feed.stage].entries[feed.entry].keys, None if time is None else time.column,
+                  behind=Behind(before))  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,9 +12,13 @@ import pyarrow as pa
 
 from penstock.batch import PartitionClock
 from penstock.checkpoint.clock_file import Clocks
+from penstock.checkpoint.spark_logs import located
+from penstock.checkpoint.store import Store
+from penstock.engine.watermark import ClockState
 from penstock.flow import Flow
 from penstock.instant import MAX_TIME, MIN_TIME, from_datetime
 from penstock.monitor.hot_keys import HotKeys
+from penstock.monitor.lateness import together, told_of
 from penstock.monitor.observation import Observation
 from penstock.monitor.recorder import Recorder
 from penstock.monitor.sample import even, key_text, row_text, shortened
@@ -24,6 +29,8 @@ from penstock.spark.packets import BAD, LATE, PANES, ROWS, kind_of, stage_of
 
 PANES_SHOWN = 48  # of a stage and batch
 ROWS_SHOWN = 16
+PARTITIONS_TOLD = 1_000  # of which tasks hear how far they had come
+POSITION = 16_384  # bytes of where a batch ended; what is longer is not kept
 OF_A_PANE = ("window_start", "window_end", "pane_index", "pane_timing", "pane_final", "op")
 OF_LATE = ("late_event_time", "late_watermark", "late_by", "late_partition", "late_offset", "late_windows", "op")
 
@@ -56,7 +63,8 @@ class Observer:
             dots=[{**dot, "partition": f"{seen['source']}/{dot['partition']}"}
                   for seen in heard.seen for dot in seen["dots"]],
             panes=list(self._panes(heard)), given=list(self._given(heard)), late=list(self._late(heard)),
-            bad=list(_bad(heard)), sinks=after.given, notes=list(told.notes), replayed=replayed,
+            bad=list(_bad(heard)), sinks=after.given, notes=list(told.notes),
+            positions=position(self.recorder.store, told.batch), behind=delays(heard.seen), replayed=replayed,
         )  # fmt: skip
 
     def _panes(self, heard: Heard) -> Iterator[dict[str, Any]]:
@@ -88,6 +96,8 @@ class Observer:
                     "offset": row["late_offset"], "event_time": _instant(row["late_event_time"]),
                     "watermark": _instant(row["late_watermark"]),
                     "key": key_text(row[name] for name in keys if name in row), "late_by": row["late_by"],
+                    "windows": [[_instant(one["start"], MIN_TIME), _instant(one["end"], MAX_TIME)]
+                                for one in row.get("late_windows") or ()],
                     "text": row_text({name: value for name, value in row.items() if name not in (*keys, *OF_LATE)}),
                     "why": "every window it belongs to had expired" if isinstance(stage, Plan)
                            else "nothing that it could meet was held any more",
@@ -100,6 +110,24 @@ def some(parts: Sequence[Part], most: int) -> Iterator[dict[str, Any]]:
     if tables:
         whole = pa.concat_tables(tables)
         yield from whole.take(pa.array(even(whole.num_rows, most))).to_pylist()
+
+
+def position(store: Store, batch: int) -> dict[str, Any]:
+    """Where a batch ended in each source, so that it can be read again long after Spark has forgotten that."""
+    held = located(store, batch)
+    return held if len(json.dumps(held)) <= POSITION else {}
+
+
+def newest_of(state: ClockState) -> dict[str, int]:
+    """The newest event time of each partition, for tasks that count how far behind it events come."""
+    spoken = [(f"{source}/{partition}", one.newest) for (source, partition), one in state.spoken.items()]
+    return {name: newest for name, newest in spoken[:PARTITIONS_TOLD] if newest > MIN_TIME}
+
+
+def delays(seen: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """How far the events of a batch came behind the newest of their partition, as the tasks have counted it."""
+    told = [[{"partition": f"{one['source']}/{name}", **held} for name, held in one["behind"].items()] for one in seen]
+    return told_of(together(told))
 
 
 def partitions(after: Clocks, seen: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 from pyspark import SparkContext, TaskContext
 
@@ -19,12 +20,16 @@ class WrongClock(PenstockError):
 
 @dataclass(frozen=True, slots=True)
 class TaskClock:
-    """What a task is told: the batch it may work for, W of each stage in it, and now of the batch before."""
+    """What a task is told: the batch it may work for, W of each stage in it, and now of the batch before.
+
+    Where a run is observed, `newest` has the newest event time of each source/partition before the batch.
+    """
 
     lineage: str
     batch: int
     watermarks: tuple[int, ...]
     before: int
+    newest: Mapping[str, int] = field(default_factory=dict)
 
 
 def tell_tasks(context: SparkContext, clock: TaskClock) -> None:

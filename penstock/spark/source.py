@@ -160,7 +160,7 @@ class FusedReader(DataSourceStreamReader):
         job, name = self.given.job, one["source"]
         if "repaired" not in one:
             chunks = self.given.readers[name].read(one["split"])
-            yield from ingested(job, name, chunks, clock.watermarks, now, clock.batch)
+            yield from ingested(job, name, chunks, clock.watermarks, now, clock.batch, clock.newest)
             return
         schema = next(held.source.schema for held in job.flow.inputs if held.source.name == name)
         chunks = self.given.inbox.read(one["repaired"], name, schema)

@@ -1,0 +1,79 @@
+"""`penstock advise`: how long should a pipeline wait for events, and does it want a stream at all?"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.loading import load
+from penstock.cli.why import checkpoint_store
+from penstock.errors import PenstockError
+from penstock.monitor.harmless import worded
+
+if TYPE_CHECKING:
+    from penstock.monitor.advise.advice import Advice
+
+EPILOG = """Examples:
+
+* `penstock advise team_scores.py`
+* `penstock advise team_scores.py checkpoints/team-scores --late 0.01`
+* `penstock advise checkpoints/team-scores --json`
+"""
+
+
+def add_to(app: typer.Typer) -> None:
+    """The command."""
+    app.command(epilog=EPILOG)(advise)
+
+
+def advise(
+    places: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[FILE] [CHECKPOINT]", help="The file of a pipeline, or FILE:NAME; a checkpoint of it; or both."
+        ),
+    ],
+    rows: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="About how many events the delays are tried on.")
+    ] = 20_000,
+    late: Annotated[
+        float, typer.Option(min=0.0, max=1.0, metavar="SHARE", help="Which share of the events may be late.")
+    ] = 0.001,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
+) -> None:
+    """Say what each delay of the watermark would save and cost, and whether the job wants a stream at all.
+
+    With a file some of what its sources have is read, and every delay is tried on it by the engine; with a checkpoint
+    beside it the events of its last batches are, under their own clocks. A checkpoint alone tells what was counted
+    while it ran. Nothing is written, and no Spark is started.
+    """
+    told = _told(places, rows, late)
+    if as_json:
+        print(json.dumps(worded(told.plain()), indent=2, default=str))
+        return
+    from penstock.monitor.advise.words import lines
+
+    for line in lines(told):
+        print(line)
+
+
+def _told(places: list[str], rows: int, late: float) -> Advice:
+    from penstock.checkpoint.status import standing
+    from penstock.monitor.advise.advice import of_record, of_run, of_stream
+    from penstock.monitor.why.batches import observations
+
+    if len(places) > 2:
+        raise PenstockError(
+            f"{len(places)} places were named",
+            "a file of a pipeline, a checkpoint of it, or both are looked at",
+            "write penstock advise team_scores.py checkpoints/team-scores",
+        )
+    if len(places) == 2:
+        return of_run(load(places[0]), places[0], checkpoint_store(places[1]), rows, late)
+    if os.path.isdir(places[0]) or "://" in places[0]:
+        store = checkpoint_store(places[0])
+        return of_record(standing(store).name, observations(store), late)
+    return of_stream(load(places[0]), places[0], rows, late)
