@@ -35,7 +35,7 @@ from penstock.spark.session import LOCAL_FILES, restore_settings, session
 
 COLD = 2
 # The first job also warms a new JVM, which takes both sides some rounds.
-COLD_ROUNDS = 3
+COLD_ROUNDS = 6
 
 
 @dataclass(frozen=True)
