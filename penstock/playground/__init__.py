@@ -1,1 +1,0 @@
-"""The playground: every core idea as a thing to bend, played by the reference engine."""
