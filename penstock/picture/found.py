@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from penstock.checkpoint.identity import read_identity
 from penstock.checkpoint.store import CheckpointError, LocalStore
 from penstock.errors import CaseError, did_you_mean
 from penstock.monitor.plane import Plane
@@ -20,7 +19,7 @@ KEPT = ("dots", "marks", "panes")
 def plane_of(source: str, case: str | None = None) -> Plane:
     """The plane that a file holds or gives when it is played; of a checkpoint, that of what was observed."""
     path = Path(source)
-    if read_identity(LocalStore(source)) is not None:
+    if (path / "penstock/identity").is_file():
         return _observed(source)
     if not path.is_file():
         near = [str(one) for one in path.parent.glob("*") if one.suffix in ENDINGS] if path.parent.is_dir() else []
@@ -58,6 +57,8 @@ def chosen(cases: list[Case], name: str | None, source: str) -> Case:
 
 def _observed(checkpoint: str) -> Plane:
     """The plane of the batches that are still kept of a run."""
+    from penstock.checkpoint.identity import read_identity  # needs more than the standard library
+
     seen = latest_of_each(Recorded.at(checkpoint).news())
     if not seen:
         raise CheckpointError(

@@ -14,7 +14,7 @@ from penstock.monitor.why.panes import KeyWhy, WindowWhy, why_window
 from penstock.monitor.why.replay import Replay, key_texts, replay_of
 from penstock.testing import Script
 from penstock.testing.cases import Case, read
-from penstock.testing.player import _batch, pipeline as described
+from penstock.testing.player import pipeline as described, play_step
 from penstock.testing.recording import recorded_script
 
 EXAMPLES = Path(__file__).parents[1] / "examples/worked.toml"
@@ -183,7 +183,7 @@ def test_every_pane_of_a_case_is_explained_as_it_was_shown(case: Case, tmp_path:
     script, pipeline = recorded_script(described(case), str(tmp_path))
     script.restart = lambda: None  # type: ignore[method-assign]
     for step in case.steps:
-        _batch(script, step)
+        play_step(script, step)
     replay = replayed(pipeline, tmp_path)
     shown: dict[Any, list[Any]] = {}
     for pane in script.panes:
