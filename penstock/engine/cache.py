@@ -12,7 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-DEFAULT_MB = 1024
+SHARE = 4  # all workers of a machine together keep up to one part in so many of its memory
+LEAST_MB, MOST_MB = 256, 4096
 
 
 class Cache:
@@ -63,4 +64,19 @@ class Cache:
             self.held = 0
 
 
-CACHE = Cache(int(os.environ.get("PENSTOCK_CACHE_MB", DEFAULT_MB)) << 20)
+def default_mb(memory: int, cores: int) -> int:
+    """How much a worker keeps unless it is told: tasks wander, so each may come to hold the shards of all."""
+    return max(LEAST_MB, min(memory // SHARE // cores >> 20, MOST_MB))
+
+
+def machine_memory() -> int:
+    """The bytes of memory that this process may use: the machine's, or fewer where its group is held to fewer."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        with open("/sys/fs/cgroup/memory.max") as told:
+            return min(whole, int(told.read()))
+    except (OSError, ValueError):  # no such groups here, or "max"
+        return whole
+
+
+CACHE = Cache(int(os.environ.get("PENSTOCK_CACHE_MB") or default_mb(machine_memory(), os.cpu_count() or 1)) << 20)

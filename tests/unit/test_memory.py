@@ -10,7 +10,7 @@ import pytest
 
 import penstock as ps
 from penstock.engine import encoding
-from penstock.engine.cache import CACHE, Cache
+from penstock.engine.cache import CACHE, LEAST_MB, MOST_MB, Cache, default_mb, machine_memory
 from penstock.engine.compiled import Compiled
 from penstock.engine.ingest import ingest
 from penstock.engine.memory import part_names, restored, saved
@@ -192,3 +192,10 @@ def test_the_cache_lets_go_of_what_a_memory_has_no_more():
     assert cache.get("other", lambda: pytest.fail("it is another's")) == "other"
     cache.only("shard 0", before=["b", "never here"], after=[])
     assert cache.held == 10
+
+
+def test_workers_keep_a_quarter_of_the_machine_together_within_bounds():
+    assert default_mb(memory=24 << 30, cores=2) == 3072
+    assert default_mb(memory=1 << 30, cores=8) == LEAST_MB
+    assert default_mb(memory=1 << 40, cores=2) == MOST_MB
+    assert machine_memory() > 0
