@@ -21,11 +21,12 @@ MOST = 16  # consumers of a process: each has threads and memory of its own
 BLOCK = 8_000  # messages at a time: they stay in the processor's cache until they are decoded
 QUIET = 0.25  # seconds between two looks at the deadline
 STALE = 5.0  # seconds after which a consumer that nobody asks stops fetching
+# Little is fetched ahead: tasks wander between processes, and what one has fetched is of no use to the next.
 PREFETCH = {
-    "queued.min.messages": 100_000,
+    "queued.min.messages": 10_000,
     "queued.max.messages.kbytes": 16_384,
-    "max.partition.fetch.bytes": 4 << 20,
-    "fetch.max.bytes": 32 << 20,
+    "max.partition.fetch.bytes": 512 << 10,
+    "fetch.max.bytes": 8 << 20,
     "fetch.queue.backoff.ms": 10,  # a second, by default, in which a queue that was full runs dry
     "fetch.wait.max.ms": 10,  # what is read is there already: only the end of a partition is waited for
     "fetch.error.backoff.ms": 100,
