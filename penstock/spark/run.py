@@ -27,7 +27,7 @@ from penstock.progress import Progress
 from penstock.sources.frame import Frame
 from penstock.spark.batch import Places, batch_input, run_batch
 from penstock.spark.commit import Commit
-from penstock.spark.compile import built, job_of
+from penstock.spark.compile import built, cores_of, job_of
 from penstock.spark.failure import told
 from penstock.spark.hadoop import store_of
 from penstock.spark.handle import Ended, Handle
@@ -228,7 +228,7 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
 
 def default_shards(spark: Any) -> int:
     """As many shards as the cluster has cores when the checkpoint is made, at most 64."""
-    return max(1, min(int(spark.sparkContext.defaultParallelism), 64))
+    return min(cores_of(spark), 64)
 
 
 def _refuse_unreadable(pipeline: Pipeline, until: str | None) -> None:

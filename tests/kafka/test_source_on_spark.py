@@ -96,4 +96,7 @@ def test_a_batch_that_is_run_again_begins_where_the_first_one_began(spark, log, 
     caught_up(pipeline, checkpoint)
     told = caught_up(pipeline, checkpoint)
     assert told[-1].totals.read == 31
+    assert told[-1].notes == (
+        f"{topic} has 1 partition for 2 cores: one task reads a partition, so that the others idle",
+    )
     assert sum(row["points"] for row in ps.memory("again").rows) == 20
