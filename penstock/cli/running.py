@@ -18,6 +18,7 @@ import typer
 from penstock.cli.loading import load
 from penstock.cli.plans import File
 from penstock.cli.reporting import JsonLines, Lines, Reporter
+from penstock.duration import not_negative
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
@@ -78,6 +79,7 @@ def run(
     """
     use_master(master)
     pipeline = load(file)
+    not_negative(batch_every, "batch_every")  # refused before anything is said to start
     place = checkpoint or f"checkpoints/{pipeline.name}"
     watched(pipeline, reporter(pipeline.name, place, as_json), checkpoint=place, batch_every=batch_every,
             until=until.value if until else None)  # fmt: skip

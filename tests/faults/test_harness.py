@@ -10,7 +10,7 @@ import pytest
 from penstock.checkpoint.spark_logs import checked, drop_orphans, refuse_damaged_logs
 from penstock.checkpoint.store import CheckpointError, LocalStore
 from penstock.testing.crash.campaign import Campaign, Subject
-from penstock.testing.crash.plan import BATCH_POINTS, SINK_POINTS, Pace, each_point_once, kill_of, points
+from penstock.testing.crash.plan import BATCH_POINTS, SHARD_POINTS, SINK_POINTS, Pace, each_point_once, kill_of, points
 from penstock.testing.crash.process import python
 from penstock.testing.crash.verdict import Verdict, Written
 from penstock.testing.faults import line, summary
@@ -70,6 +70,9 @@ def test_every_point_has_its_turn():
     asked = {kill_of(number, 7, SINKS, 0, Pace()).point for number in range(1, 200)}
     assert {*BATCH_POINTS, *SINK_POINTS, "start", "lease", "commit"} <= asked
     assert set(points(SINKS)) <= asked
+    assert not {*SHARD_POINTS} & asked
+    more = {kill_of(number, 7, SINKS, 0, Pace(), more=SHARD_POINTS).point for number in range(1, 200)}
+    assert more >= {*SHARD_POINTS}
     assert kill_of(11, 7, SINKS, 3, Pace()) == kill_of(11, 7, SINKS, 3, Pace())
     dozen = list(each_point_once(SINKS))
     assert len(dozen) == 12

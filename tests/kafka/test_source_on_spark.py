@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from pathlib import Path
 
 import pytest
 
 import penstock as ps
 from penstock.checkpoint.status import standing
+from penstock.cli.loading import load
 from penstock.cli.standing import lag_table
 from penstock.sinks.memory import STORES
 from penstock.testing.crash.process import FAST_JAVA
+from tests.cli.conftest import penstock as penstock  # the fixture
 from tests.kafka.talking import Kafka
 from tests.spark.driving import caught_up, clock
 
 pytestmark = pytest.mark.spark
 
 SCHEMA = "team string, points long, at timestamp"
+PIPELINE = """
+import penstock as ps
+
+scores = ps.kafka({topic!r}, servers={servers!r}, schema={schema!r}, columns=("offset",), name="scores")
+timed = scores.event_time("at", watermark=ps.ascending(idle=None)).key_by("team")
+windows = timed.window(ps.tumbling("10 seconds"), lateness="1 minute").trigger(ps.at_watermark(late=ps.count(1)))
+totals = windows.accumulating().aggregate(points=ps.sum("points"))
+bad = ps.to_kafka({topic!r} + "-bad", servers={servers!r}, create=True)
+mended = ps.pipeline("mended", totals.write(ps.memory("mended")), totals.quarantine.write(bad))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +114,35 @@ def test_a_batch_that_is_run_again_begins_where_the_first_one_began(spark, log, 
         f"{topic} has 1 partition for 2 cores: one task reads a partition, so that the others idle",
     )
     assert sum(row["points"] for row in ps.memory("again").rows) == 20
+
+
+def test_4_repaired_messages_go_through_the_pipeline_once(spark, log, tmp_path, penstock):
+    """Row 4: quarantined to a topic, listed, exported, mended by hand, replayed; what comes back adds nothing."""
+    topic = log.topic()
+    text = json.dumps({"team": "red", "points": "many", "at": clock(2)}).encode()
+    log.put(topic, [*scores([1]), text, b"\xff\x00", *scores([12], "blue")])
+    source = PIPELINE.format(topic=topic, servers=log.broker.servers, schema=SCHEMA)
+    Path("mended.py").write_text(source)
+    checkpoint = tmp_path / "checkpoint"
+    assert caught_up(load("mended.py"), checkpoint)[-1].totals.quarantined == 2
+    quarantine = ("quarantine", "list", "checkpoint", "--pipeline", "mended.py")
+    listed = penstock(*quarantine)
+    assert listed.code == 0, listed.err
+    assert f"scores/{topic}/0 offset 1  decode: column 'points'" in listed.out
+    assert "base64:/wA=" in listed.out
+    assert penstock(*quarantine, "--export", "bad.jsonl").code == 0
+    rows = [json.loads(line) for line in Path("bad.jsonl").read_text().splitlines()]
+    assert [(row["offset"], row["row"] is None) for row in rows] == [(1, False), (2, True)]
+    rows[0]["row"]["points"] = 4
+    rows[1]["row"] = {"team": "red", "points": 8, "at": clock(3)}
+    Path("bad.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    replay = ("quarantine", "replay", "checkpoint", "--from", "bad.jsonl", "--pipeline", "mended.py")
+    assert "2 rows put back" in penstock(*replay).out
+    told = caught_up(load("mended.py"), checkpoint)
+    last = max(int(one.name) for one in (checkpoint / "commits").iterdir() if one.name.isdigit())
+    (checkpoint / "commits" / str(last)).unlink()
+    assert "0 rows put back" in penstock(*replay).out
+    told = caught_up(load("mended.py"), checkpoint)
+    assert [(row["team"], row["points"]) for row in ps.memory("mended").rows] == [("red", 1), ("red", 13)]
+    assert (told[-1].totals.read, told[-1].totals.quarantined, told[-1].lag) == (6, 2, 0)
+    assert "(replayed)" in penstock(*quarantine).out

@@ -20,7 +20,8 @@ FAILED = "it failed"
 class Subject:
     """A script that runs a pipeline below a folder, and how what it wrote is judged.
 
-    `{life}` in the name of a sink stands for the life, where each has a table of its own.
+    `{life}` in the name of a sink stands for the life, where each has a table of its own. `points` are such as only
+    this pipeline has.
     """
 
     command: Callable[[str], Sequence[str]]
@@ -28,6 +29,7 @@ class Subject:
     sinks: tuple[str, ...]
     checkpoint: str = "checkpoint"
     log: str = "log"
+    points: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Campaign:
         missed = len(list(takewhile(lambda row: row.kill is None, reversed(self.rows))))
         life = self._folder().name.replace("-", "")
         sinks = tuple(one.replace("{life}", life) for one in self.subject.sinks)
-        return kill_of(self.killed + 1, self.seed, sinks, self._batches(), self.pace, missed)
+        return kill_of(self.killed + 1, self.seed, sinks, self._batches(), self.pace, missed, self.subject.points)
 
     def _judged(self, checker: Checker, kill: Kill | None, death: Death) -> Row:
         """Look at the sinks, write the line down, and begin another life where this one is over."""
