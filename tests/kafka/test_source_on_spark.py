@@ -15,7 +15,7 @@ from penstock.cli.standing import lag_table
 from penstock.sinks.memory import STORES
 from penstock.testing.crash.process import FAST_JAVA
 from tests.cli.conftest import penstock as penstock  # the fixture
-from tests.kafka.talking import Kafka
+from tests.kafka.talking import PASSWORD, Kafka
 from tests.spark.driving import caught_up, clock
 
 pytestmark = pytest.mark.spark
@@ -74,7 +74,7 @@ def test_7_a_backlog_is_drained_without_running_ahead_of_a_slow_partition(spark,
     ):
         log.put(topic, rows, partition)
     log.put(topic, [b"poison"], 1)
-    _, pipeline = totals(log, topic, "slow", group=f"{log.prefix}-g")
+    _, pipeline = totals(log, topic, "slow", group=f"{log.prefix}-g", settings={"sasl.password": PASSWORD})
     told = caught_up(pipeline, tmp_path / "checkpoint")
     assert told[-1].totals.read == 2_701
     assert told[-1].totals.late == 0
@@ -88,6 +88,10 @@ def test_7_a_backlog_is_drained_without_running_ahead_of_a_slow_partition(spark,
     wanted = ["TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"]
     assert columns(kafkas, wanted) == columns(ours, wanted)
     assert columns(ours, wanted)[2] == [topic, "2", "1800", "1800", "0"]
+    # Row 25: what Spark and we have written down knows no secret.
+    written = [path.read_bytes() for path in (tmp_path / "checkpoint").rglob("*") if path.is_file()]
+    assert any(topic.encode() in held for held in written)
+    assert not any(PASSWORD.encode() in held for held in written)
 
 
 def columns(lines, names):
