@@ -121,7 +121,7 @@ def test_a_batch_that_is_run_again_begins_where_the_first_one_began(spark, log, 
 
 
 def test_4_repaired_messages_go_through_the_pipeline_once(spark, log, tmp_path, penstock):
-    """Row 4: quarantined to a topic, listed, exported, mended by hand, replayed; what comes back adds nothing."""
+    """Row 4: quarantined to a topic, listed, exported, mended by hand, replayed, and replayed again for nothing."""
     topic = log.topic()
     text = json.dumps({"team": "red", "points": "many", "at": clock(2)}).encode()
     log.put(topic, [*scores([1]), text, b"\xff\x00", *scores([12], "blue")])
@@ -142,9 +142,6 @@ def test_4_repaired_messages_go_through_the_pipeline_once(spark, log, tmp_path, 
     Path("bad.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     replay = ("quarantine", "replay", "checkpoint", "--from", "bad.jsonl", "--pipeline", "mended.py")
     assert "2 rows put back" in penstock(*replay).out
-    told = caught_up(load("mended.py"), checkpoint)
-    last = max(int(one.name) for one in (checkpoint / "commits").iterdir() if one.name.isdigit())
-    (checkpoint / "commits" / str(last)).unlink()
     assert "0 rows put back" in penstock(*replay).out
     told = caught_up(load("mended.py"), checkpoint)
     assert [(row["team"], row["points"]) for row in ps.memory("mended").rows] == [("red", 1), ("red", 13)]
