@@ -42,7 +42,7 @@ def every_sink() -> Subject:
 def between_servers() -> Subject:
     """The pipeline of `crash.ids`, from a Kafka broker to PostgreSQL and back to Kafka."""
     return Subject(lambda folder: python("-m", "penstock.testing.crash.ids", folder), IdsChecker.of, ids.SINKS,
-                   points=SHARD_POINTS)  # fmt: skip
+                   points=SHARD_POINTS, shows=ids.SHOWS)  # fmt: skip
 
 
 def beside(file: Path) -> Path:

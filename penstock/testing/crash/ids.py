@@ -29,6 +29,7 @@ BATCH_ROWS = 600
 IN_TRANSACTION = 100
 ABORTED = 4  # of so many transactions one is aborted, after all of it was sent
 SHARDS = 2
+SHOWS = 3  # the first batch in which a window is complete
 SINKS = (f"{NAME}/panes/postgres:public.ids_{{life}}", f"{NAME}/panes/kafka:ids-{{life}}",
          f"{NAME}/panes/kafka:ids-by-tasks-{{life}}")  # fmt: skip
 
