@@ -117,6 +117,7 @@ def watched(pipeline: Pipeline, who: Reporter, *, seconds: float | None = None, 
         try:
             ended = _ended(pipeline, stop, seconds, how)
         except KeyboardInterrupt:
+            logging.disable(logging.NOTSET)
             who.end(None)
             where = (
                 "in the middle of a batch; the same command plays it again" if stop.begun else "before the first batch"
@@ -172,6 +173,7 @@ class _Stop:
 
         def hear(*_: object) -> None:
             if self.handle is None or self.asked:
+                logging.disable(logging.CRITICAL)  # py4j tells the root logger of a call that was interrupted
                 raise KeyboardInterrupt
             self.ask()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,10 @@ def test_the_session_of_another_thread_is_found_and_left_as_it_is(spark):
         assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_a_session_that_is_made_leaves_ctrl_c_to_whoever_has_it(spark):
+    assert getattr(signal.getsignal(signal.SIGINT), "__module__", "") != "pyspark.core.context"
 
 
 def test_a_session_that_speculates_is_refused(spark, tmp_path):
