@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from penstock.cli.reporting import Lines
 from penstock.cli.running import watched
 from penstock.cli.standing import lag_table
 from penstock.errors import PenstockError
+from penstock.progress import Progress
 from penstock.testing.broker import Broker, broker
 from penstock.testing.database import Database, database
 
@@ -28,6 +30,22 @@ SECONDS = float(os.environ.get("SECONDS", "45"))
 TEAMS = ("amber", "azure", "coral", "ebony", "hazel")
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 RATE = 1_000
+REST = 5  # seconds at the end in which nothing more is sent, so that both lags below are of the same messages
+
+
+@dataclass
+class Watching(Lines):
+    """Tells of the run, and when it is time to send no more."""
+
+    enough: threading.Event = field(default_factory=threading.Event)
+    begun: float = 0.0
+
+    def progress(self, progress: Progress) -> None:
+        """A batch is committed."""
+        self.begun = self.begun or time.monotonic()
+        if time.monotonic() - self.begun > SECONDS - REST:
+            self.enough.set()
+        Lines.progress(self, progress)
 
 
 def produce(one: Broker, stop: threading.Event) -> None:
@@ -82,6 +100,8 @@ def told(db: Database, one: Broker, checkpoint: Path) -> list[str]:
         "", "What to try next",
         "  examples/kafka_to_postgres.py is the pipeline: set KAFKA and POSTGRES to servers of yours, then",
         "    penstock run examples/kafka_to_postgres.py --batch-every '500 milliseconds'",
+        "  what could not be read is listed, mended and put back by",
+        "    penstock quarantine list checkpoints/team-scores --pipeline examples/kafka_to_postgres.py",
         "  docs/kafka.md, docs/postgres.md and docs/guarantees.md say what is promised",
     ]  # fmt: skip
 
@@ -98,13 +118,13 @@ def main() -> int:
         from examples.kafka_to_postgres import team_scores
 
         print(f"Kafka at {one.servers}, PostgreSQL at {db.url}: a thousand plays a second begin", flush=True)
-        stop = threading.Event()
-        producer = threading.Thread(target=produce, args=(one, stop), daemon=True)
+        who = Watching("team-scores", "a scratch folder", sys.stdout)
+        producer = threading.Thread(target=produce, args=(one, who.enough), daemon=True)
         producer.start()
         checkpoint = Path(scratch, "checkpoint")
-        ended = watched(team_scores, Lines("team-scores", "a scratch folder", sys.stdout), seconds=SECONDS,
-                        checkpoint=str(checkpoint), batch_every="500 milliseconds")  # fmt: skip
-        stop.set()
+        ended = watched(team_scores, who, seconds=SECONDS, checkpoint=str(checkpoint),
+                        batch_every="500 milliseconds")  # fmt: skip
+        who.enough.set()
         producer.join()
         if ended is not None and ended.batches:
             print("\n".join(told(db, one, checkpoint)), flush=True)

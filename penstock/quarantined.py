@@ -7,9 +7,7 @@ columns of the source, or null where the text could not be read. People mend `ro
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterator
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from penstock.errors import DataError, PenstockError, did_you_mean
 from penstock.pipeline import Output, Pipeline
 from penstock.schema import Schema
 
-NAMES = ("source", "partition", "offset", "step", "reason", "raw")
 _FIRST = 5
 
 
@@ -58,7 +55,9 @@ def quarantined(store: Store, pipeline: Pipeline | None) -> Iterator[Bad]:
 
 def readable(pipeline: Pipeline) -> bool:
     """Whether every quarantined row of the pipeline can be found again: none goes to a sink that is not read here."""
-    return all(_reader(output) is not None for output in pipeline.outputs if output.kind == "quarantine")
+    from penstock.sinks.read_back import keeps_all
+
+    return all(keeps_all(output.sink) for output in pipeline.outputs if output.kind == "quarantine")
 
 
 def repaired(file: Path, pipeline: Pipeline, known: Collection[Place] | None) -> tuple[list[Repaired], int]:
@@ -143,52 +142,14 @@ def _columns(raw: str) -> dict[str, Any] | None:
 
 
 def _written(output: Output) -> Iterator[Bad]:
-    read = _reader(output)
+    from penstock.sinks.read_back import reader_of
+
+    read = reader_of(output.sink)
     if read is None:
         raise PenstockError(
             f"the quarantine is written to {output.sink.describe()}",
-            "that is not read by this command: it reads SQLite, DuckDB, files and what is kept under the checkpoint",
+            "that is not read by this command: it reads SQLite, DuckDB, files, PostgreSQL, topics of JSON, and what is "
+            "kept under the checkpoint",
             "read it there; a line of the file for replay has source, partition, offset and row",
         )
-    yield from read(output.sink)
-
-
-def _reader(output: Output) -> Any:
-    return {"Sqlite": _sqlite, "Duckdb": _duckdb, "Files": _files}.get(type(output.sink).__name__)
-
-
-def _sqlite(sink: Any) -> Iterator[Bad]:
-    if not Path(sink.path).exists():
-        return
-    with closing(sqlite3.connect(f"file:{Path(sink.path).absolute()}?mode=ro", uri=True)) as connection:
-        asked = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-        if connection.execute(asked, (sink.table,)).fetchone():
-            yield from (Bad(*row) for row in connection.execute(_asked(sink.table)))
-
-
-def _duckdb(sink: Any) -> Iterator[Bad]:
-    import duckdb
-
-    if not Path(sink.path).exists():
-        return
-    with duckdb.connect(sink.path, read_only=True) as connection:
-        if connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [sink.table]).fetchone():
-            yield from (Bad(*row) for row in connection.execute(_asked(sink.table)).fetchall())
-
-
-def _files(sink: Any) -> Iterator[Bad]:
-    from penstock.sinks.files import read_files
-
-    try:
-        table = read_files(sink.path)
-    except PenstockError as error:
-        if "nothing was ever published" in error.what:
-            return
-        raise
-    yield from (Bad(**row) for row in table.to_pylist())
-
-
-def _asked(table: str) -> str:
-    from penstock.sinks.sql import list_of, quoted
-
-    return f"SELECT {list_of(NAMES)} FROM {quoted(table)} ORDER BY rowid"
+    yield from (Bad(*row) for row in read(output.sink))

@@ -17,7 +17,7 @@ from examples.nexmark.timeline import STRIDE, Timeline
 from penstock import instant
 from penstock.arrow import arrow_schema
 from penstock.schema import Schema, schema
-from penstock.sources.source import Chunk, Offsets, Split, source
+from penstock.sources.source import TASKS, Chunk, Offsets, Split, source
 
 COLUMNS = """
     event_type long, date_time timestamp, id long, name string, email_address string, credit_card string, city string,
@@ -37,7 +37,7 @@ class Nexmark:
     timeline: Timeline
     columns: Schema
     realtime: bool
-    tasks: int = 2
+    tasks: int | None = None
 
     def start(self) -> Offsets:
         """The beginning; in real time the first batch says when it was."""
@@ -60,7 +60,7 @@ class Nexmark:
         """Runs of events, about equally many in each piece."""
         spans = [(g, self.made(g, since["elapsed"]), self.made(g, upto["elapsed"])) for g in self._all()]
         total = sum(end - first for _, first, end in spans)
-        pieces = max(1, min(self.tasks, -(-total // SMALL)))
+        pieces = max(1, min(self.tasks or TASKS, -(-total // SMALL)))
         cuts = [total * piece // pieces for piece in range(pieces + 1)]
         return [{"runs": runs} for low, high in pairwise(cuts) if (runs := _within(spans, low, high))]
 

@@ -12,6 +12,7 @@ from penstock.checkpoint.clock_file import latest_clock
 from penstock.checkpoint.identity import read_identity
 from penstock.checkpoint.lease import Owner, last_owner
 from penstock.checkpoint.store import CheckpointError, LocalStore, Store, local_path
+from penstock.checkpoint.waiting import Waits, waits
 from penstock.errors import did_you_mean
 from penstock.instant import MAX_TIME, MIN_TIME
 
@@ -62,6 +63,7 @@ class Standing:
     owner: Owner | None
     lag: tuple[Lag, ...] = ()
     notes: tuple[str, ...] = ()
+    waiting: Waits | None = None
 
     @property
     def behind(self) -> int | None:
@@ -86,12 +88,12 @@ def standing(checkpoint: str | Store) -> Standing:
     identity = read_identity(store)
     if identity is None:
         raise _nothing_there(store.root)
-    clocks = latest_clock(store, identity.lineage)
+    clocks, owner = latest_clock(store, identity.lineage), last_owner(store)
     return Standing(
         store.root, identity.name, identity.lineage, identity.shards, clocks.batch - 1 if clocks.batch else None,
         clocks.state.now, clocks.watermark, clocks.totals, clocks.panes, clocks.finished, clocks.open_windows,
-        tuple(Partition(*one) for one in clocks.partitions), last_owner(store),
-        tuple(Lag(*one) for one in clocks.lag), tuple(clocks.notes),
+        tuple(Partition(*one) for one in clocks.partitions), owner,
+        tuple(Lag(*one) for one in clocks.lag), tuple(clocks.notes), waits(store, owner),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from penstock.cli.loading import load
 from penstock.cli.plans import File
 from penstock.cli.running import Master, use_master
 from penstock.errors import PenstockError
@@ -82,6 +83,7 @@ def prove(
         say(lines_of(row, proof.delivery))
 
     asked = Asked(file, kills, seed, batches, batch_rows, tuple(without or ()))
+    load(file)  # what cannot be read is refused before anything is said to be recorded
     say(["recording what the sources have, then an undisturbed run"])
     found = proven(asked, progress=resume, began=began, on_row=on_row)
     if as_json:

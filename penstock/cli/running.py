@@ -18,6 +18,7 @@ import typer
 from penstock.cli.loading import load
 from penstock.cli.plans import File
 from penstock.cli.reporting import JsonLines, Lines, Reporter
+from penstock.duration import not_negative
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
@@ -78,6 +79,7 @@ def run(
     """
     use_master(master)
     pipeline = load(file)
+    not_negative(batch_every, "batch_every")  # refused before anything is said to start
     place = checkpoint or f"checkpoints/{pipeline.name}"
     watched(pipeline, reporter(pipeline.name, place, as_json), checkpoint=place, batch_every=batch_every,
             until=until.value if until else None)  # fmt: skip
@@ -115,6 +117,7 @@ def watched(pipeline: Pipeline, who: Reporter, *, seconds: float | None = None, 
         try:
             ended = _ended(pipeline, stop, seconds, how)
         except KeyboardInterrupt:
+            logging.disable(logging.NOTSET)
             who.end(None)
             where = (
                 "in the middle of a batch; the same command plays it again" if stop.begun else "before the first batch"
@@ -170,6 +173,7 @@ class _Stop:
 
         def hear(*_: object) -> None:
             if self.handle is None or self.asked:
+                logging.disable(logging.CRITICAL)  # py4j tells the root logger of a call that was interrupted
                 raise KeyboardInterrupt
             self.ask()
 

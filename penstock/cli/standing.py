@@ -63,6 +63,11 @@ def _rows(found: Standing) -> list[tuple[str, str]]:
         ("checkpoint", f"{found.checkpoint}, {many(found.shards, 'shard')}"),
         ("lineage", found.lineage),
         ("state", "finished: every window is closed" if found.finished else _runner(found)),
+        *(
+            []
+            if found.waiting is None
+            else [("waiting", f"since {clock(found.waiting.since)} UTC: {found.waiting.what}")]
+        ),
         ("batch", "none yet" if found.batch is None else f"{found.batch:,}, at {clock(found.now)} UTC"),
         ("watermark", f"{clock(found.watermark)}{behind}"),
         ("events", f"{totals.read:,} in, {totals.filtered + totals.dropped:,} filtered out"),
@@ -74,6 +79,11 @@ def _rows(found: Standing) -> list[tuple[str, str]]:
     ]
     rows += [(f"{one.source}/{one.partition}", _partition(one)) for one in found.partitions]
     return rows + [("note", note) for note in found.notes]
+
+
+def _waiting(found: Standing) -> list[tuple[str, str]]:
+    waits = found.waiting
+    return [] if waits is None else [("waiting", f"since {clock(waits.since)} UTC: {waits.what}")]
 
 
 def lag_table(found: Standing) -> list[str]:

@@ -12,7 +12,8 @@ STARTER = '''"""Points of each team in every ten seconds of a game, kept in a SQ
 import penstock as ps
 
 # The source: scores of a mobile game, made up as they come. One in a hundred is a straggler that comes a minute or so
-# after it happened. Put your own here: ps.directory("scores/", ...), or ps.stream(df) for any DataFrame of Spark's.
+# after it happened. Put your own here: ps.directory("scores/", ...), ps.kafka("scores", ...), or ps.stream(df) for any
+# DataFrame of Spark's.
 scores = ps.game_scores(rate=1_000, disorder="2 seconds", faults=ps.Faults(stragglers=0.01, straggler_delay="1 minute"))
 
 totals = (

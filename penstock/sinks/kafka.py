@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.duration import SECOND, Duration, positive, words
 from penstock.errors import PlanError
-from penstock.registry import Registry
+from penstock.registry import Registry, registry_at
 from penstock.secret import Secret
 from penstock.sinks.claim import Claim, Held, claimed, committed
 from penstock.sinks.errors import SinkDown, SinkError, columns_differ, without_package
 from penstock.sinks.fits import NET, fit
-from penstock.sinks.kafka_given import New, Setting, check_sink, check_topic, kept, listed, new, registry_of
+from penstock.sinks.kafka_given import New, Setting, check_sink, check_topic, kept, listed, new
 from penstock.sinks.redaction import shown
 from penstock.sinks.sink import Batch, Ledger, Target
 from penstock.sinks.sql import ledger_of
@@ -57,7 +57,8 @@ def to_kafka(
     columns = tuple(key) if isinstance(key, list) else key
     form = ParallelKafka if parallel else Kafka
     return form(topic, listed(servers), value, schema, columns, compacted, kept(settings or {}), progress_topic,
-                timeout, new(create, partitions, replication), takeover, registry_of(registry))  # fmt: skip
+                timeout, new(create, partitions, replication), takeover,
+                None if registry is None else registry_at(registry))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

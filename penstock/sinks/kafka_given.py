@@ -6,12 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from penstock.duration import MILLISECOND, SECOND, words
 from penstock.errors import PlanError, did_you_mean
-from penstock.registry import Registry
-from penstock.secret import Secret, hides, revealed
+from penstock.secret import Secret, hides
 
 if TYPE_CHECKING:
     from penstock.sinks.kafka import Kafka
@@ -44,21 +42,6 @@ def kept(settings: Mapping[str, Setting]) -> tuple[tuple[str, Any], ...]:
         (name, Secret(value) if isinstance(value, str) and hides(str(name)) else value)
         for name, value in sorted(settings.items(), key=str)
     )
-
-
-def registry_of(address: str | Secret | None) -> Registry | None:
-    """The address of a registry, with the user and password that stand in it kept apart."""
-    if address is None:
-        return None
-    parts = urlsplit(revealed(address)) if isinstance(address, (str, Secret)) else None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise PlanError(
-            "registry is not an address",
-            "a schema registry keeps the schemas of Avro records, and is asked over HTTP",
-            'write registry="http://localhost:8081"',
-        )
-    login, _, host = parts.netloc.rpartition("@")
-    return Registry(f"{parts.scheme}://{host}{parts.path.rstrip('/')}", Secret(unquote(login)) if login else None)
 
 
 def new(create: bool, partitions: int | None, replication: int | None) -> New | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
+from penstock.killpoint import reached
 from penstock.sinks.errors import SinkDown, ahead, diverged, fenced
 from penstock.sinks.kafka import CHUNK, Kafka, KafkaWriter, columns_of
 from penstock.sinks.sink import Batch, Ledger, Target
@@ -104,10 +105,12 @@ def _staged(sink: ParallelKafka, target: Target, number: int, shard: str, table:
             for start in range(0, table.num_rows, CHUNK):
                 transactions.send(sink.topic, encoder.records(table.slice(start, CHUNK), batch.token))
             transactions.flush()
+            reached("task:sent", number)
             ledger = Ledger(target.sink, sink.lineage, number, 0, batch.rows, batch.fingerprint)
             record = Found(ledger, (), columns_of(target)).record(name)
             transactions.send(sink.progress_topic, [record], partition=0)
             transactions.commit()
+            reached("task:committed", number)
             return True
         finally:
             transactions.close()

@@ -12,7 +12,7 @@ from penstock.schema import Schema, schema as parsed
 from penstock.sources.errors import not_adjacent, unknown_format
 from penstock.sources.listing import File, listed, opened
 from penstock.sources.seen import Seen, decoded
-from penstock.sources.source import Chunk, Offsets, Split, source
+from penstock.sources.source import TASKS, Chunk, Offsets, Split, source
 from penstock.stream import Stream
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Directory:
     by_directory: bool = False
     header: bool = True
     end: bool = False
-    tasks: int = 2
+    tasks: int | None = None
 
     def start(self) -> Offsets:
         """Before the first file."""
@@ -90,7 +90,7 @@ class Directory:
         works = [[*file, upto["first"] + i] for i, file in enumerate(upto["files"])]
         works.sort(key=lambda work: self._partition(work[0]))
         total = sum(work[1] for work in works)
-        pieces = max(1, min(self.tasks, total // SMALL))
+        pieces = max(1, min(self.tasks or TASKS, total // SMALL))
         shared: list[list[list[Any]]] = [[] for _ in range(pieces)]
         for at, work in self._cut(works, total // pieces + 1):
             shared[min(pieces - 1, at * pieces // max(total, 1))].append(work)

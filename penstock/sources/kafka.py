@@ -20,7 +20,7 @@ from penstock.sources.kafka_log.cluster import Cluster, logger, settings_of
 from penstock.sources.kafka_log.groups import commit
 from penstock.sources.kafka_log.shape import Shape, shape
 from penstock.sources.kafka_log.topics import COMMITTED, Log, Topic, Wanted, logs, parted
-from penstock.sources.source import Chunk, Lag, Offsets, Split, source
+from penstock.sources.source import TASKS, Chunk, Lag, Offsets, Split, source
 from penstock.stream import Stream
 
 ISOLATIONS = (COMMITTED, "read_uncommitted")
@@ -42,7 +42,7 @@ class Kafka:
     isolation: str = COMMITTED
     group: str | None = None
     on_loss: str = "stop"
-    tasks: int = 2
+    tasks: int | None = None
 
     def start(self) -> Offsets:
         """Nowhere yet: the first batch reads nothing, and says where the beginning is."""
@@ -62,7 +62,7 @@ class Kafka:
         more = set(position.more(upto))
         return [
             {"parts": [[*parted(one), upto["ids"][parted(one)[0]], *spans[one], one in more] for one in heap]}
-            for heap in position.dealt(spans, self.tasks)
+            for heap in position.dealt(spans, self.tasks or TASKS)
         ]
 
     def read(self, split: Split) -> Iterator[Chunk]:
@@ -100,10 +100,10 @@ class Kafka:
     def notes(self, at: Offsets) -> list[str]:
         """What is worth knowing of the topics, in words."""
         count = len(at["partitions"])
-        if not at["begun"] or count >= self.tasks:
+        if not at["begun"] or self.tasks is None or count >= self.tasks:
             return []
         have = f"{count} partition{'s' if count != 1 else ''}"
-        return [f"{self.wanted} has {have} for {self.tasks} tasks: a partition is read by one task, so that cores idle"]
+        return [f"{self.wanted} has {have} for {self.tasks} cores: one task reads a partition, so that the others idle"]
 
     def committed(self, at: Offsets) -> None:
         """Show Kafka how far the group is; nothing is ever read from there."""
@@ -171,7 +171,7 @@ def kafka(topics: str | Sequence[str] | re.Pattern[str], *, servers: str | Seque
           start: str | datetime | Mapping[str, Offset] = "earliest",
           end: str | datetime | Mapping[str, Offset] | None = None,
           isolation: str = COMMITTED, group: str | None = None, on_loss: str = "stop",
-          settings: Mapping[str, Any] | None = None, timeout: Duration = "1 minute", tasks: int = 2,
+          settings: Mapping[str, Any] | None = None, timeout: Duration = "1 minute", tasks: int | None = None,
           name: str = "kafka", max_bad: int | str | None = None) -> Stream:  # fmt: skip
     """The messages of topics, of a list of them, or of all whose whole name matches a compiled pattern.
 
@@ -222,10 +222,14 @@ def _group(group: Any) -> str | None:
     return group
 
 
-def _tasks(tasks: Any) -> int:
-    if isinstance(tasks, bool) or not isinstance(tasks, int) or not 1 <= tasks <= 10_000:
-        raise PlanError(f"tasks is {tasks!r}", "it is how many tasks read at a time: as many as cores", "write tasks=4")
-    return tasks
+def _tasks(tasks: Any) -> int | None:
+    if tasks is None or (isinstance(tasks, int) and not isinstance(tasks, bool) and 1 <= tasks <= 10_000):
+        return tasks
+    raise PlanError(
+        f"tasks is {tasks!r}",
+        "it is how many tasks read at a time",
+        "write tasks=4, or leave it out: one for each core",
+    )
 
 
 def _one_of(what: str, given: Any, words: Sequence[str]) -> str:

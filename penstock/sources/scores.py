@@ -10,7 +10,7 @@ from typing import Any
 from penstock import instant
 from penstock.duration import SECOND, Duration, not_negative, positive
 from penstock.errors import PlanError
-from penstock.sources.source import MAX_ROWS, Chunk, Offsets, Split, source
+from penstock.sources.source import MAX_ROWS, TASKS, Chunk, Offsets, Split, source
 from penstock.stream import Stream
 
 COLUMNS = "user string, team string, points long, at timestamp"
@@ -56,7 +56,7 @@ class GameScores:
     start_at: int | None
     events: int | None
     realtime: bool
-    tasks: int = 2
+    tasks: int | None = None
 
     def start(self) -> Offsets:
         """The beginning; in real time the first batch says when it was."""
@@ -80,7 +80,7 @@ class GameScores:
         """Runs of rows, about equally many in each piece."""
         spans = [(p, self.made(p, since["elapsed"]), self.made(p, upto["elapsed"])) for p in self._all()]
         total = sum(end - first for _, first, end in spans)
-        pieces = max(1, min(self.tasks, -(-total // SMALL)))
+        pieces = max(1, min(self.tasks or TASKS, -(-total // SMALL)))
         cuts = [total * k // pieces for k in range(pieces + 1)]
         made = [_within(spans, low, high) for low, high in pairwise(cuts)]
         return [{"begin": upto["begin"], "rows": rows} for rows in made if rows]

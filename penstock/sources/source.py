@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Offsets = dict[str, Any]
 Split = dict[str, Any]
+TASKS = 2  # that read a batch where nobody says how many cores there are
 MAX_ROWS = 1_000_000  # of one chunk: ingest combines better on large batches, and memory stays bounded
 
 
@@ -54,8 +55,8 @@ class Lag:
 class LogReader(Protocol):
     """How a source is read; a frozen dataclass, for it travels to the workers.
 
-    A reader may also have `lag(at) -> list[Lag]`, how far each partition is from its end, and `committed(at)`, which is
-    told on the driver of each position that is safe.
+    A reader may also have `lag(at) -> list[Lag]`, how far each partition is from its end, `committed(at)`, which is
+    told on the driver of each position that is safe, and a field `tasks`, which a run fills where it is None.
     """
 
     def start(self) -> Offsets:
@@ -78,6 +79,11 @@ class LogReader(Protocol):
 
     def finished(self, at: Offsets, now: int) -> bool:
         """Whether a source that ends has been read to its end."""
+
+
+def shared_among(reader: Any, tasks: int) -> Any:
+    """The reader with its work cut for so many tasks, unless it was told another number."""
+    return replace(reader, tasks=tasks) if getattr(reader, "tasks", TASKS) is None else reader
 
 
 def source(reader: LogReader, columns: str | Schema, *, name: str, bounded: bool, max_bad: int | str | None) -> Stream:

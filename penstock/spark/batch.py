@@ -25,9 +25,9 @@ from penstock.limits import refuse_counts
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
 from penstock.sources.frame import Frame
-from penstock.sources.source import LogReader
+from penstock.sources.source import LogReader, shared_among
 from penstock.sources.table import WholeTable
-from penstock.spark.compile import job_of, reader_of
+from penstock.spark.compile import cores_of, job_of, reader_of
 from penstock.spark.frames import FrameIngest, packets_of
 from penstock.spark.gather import gathered
 from penstock.spark.ingesting import ingested
@@ -141,16 +141,17 @@ def _packets(spark: Any, pipeline: Pipeline, job: Job, now: int, readers: dict[s
         if isinstance(reader, Frame):
             ingest = FrameIngest(job, one.source.name, one.source.schema, reader.partition, clock)
             packets = packets.unionAll(packets_of(reader, ingest))
-    work = [(json.dumps(one),) for one in _work(own, now)]
+    work = [(json.dumps(one),) for one in _work(own, now, cores_of(spark))]
     if work:
         splits = spark.createDataFrame(work, "split string").repartition(min(len(work), len(job.shards) * 4))
         packets = packets.unionAll(splits.mapInArrow(SplitIngest(job, own, now), PACKETS))
     return packets
 
 
-def _work(readers: dict[str, LogReader], now: int) -> Iterator[dict[str, Any]]:
+def _work(readers: dict[str, LogReader], now: int, cores: int) -> Iterator[dict[str, Any]]:
     """All the pieces of work of readers that end."""
-    for name, reader in readers.items():
+    for name, given in readers.items():
+        reader = shared_among(given, cores)
         at = reader.start()
         while not reader.finished(at, now):
             upto = reader.latest(at, now, None)

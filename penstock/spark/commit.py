@@ -14,6 +14,7 @@ from penstock.checkpoint.clock_file import Clocks, read_clock, write_clock
 from penstock.checkpoint.lease import Lease
 from penstock.checkpoint.spark_logs import offsets_digest
 from penstock.checkpoint.store import Store
+from penstock.checkpoint.waiting import note_waiting, waiting_is_over
 from penstock.engine.watermark import end_batch, partition_clocks
 from penstock.flow import Flow
 from penstock.instant import MAX_TIME, MIN_TIME
@@ -55,6 +56,7 @@ class Commit:
     told: Progress | None = None
     answers: str | None = None
     observer: Observer | None = None
+    noted: bool = False
     flow: Flow = field(init=False)
 
     def __post_init__(self) -> None:
@@ -80,6 +82,9 @@ class Commit:
         bad = refuse_counts(self.flow, self.clocks.bad, heard.read)
         waiting = Waiting(self.asked, self._wait)
         given = self.deliver(heard, batch, waiting)
+        if self.noted:
+            self.noted = False
+            waiting_is_over(self.store)
         times.written, times.waited = time.monotonic(), waiting.seconds
         reached("clock:before", batch)
         made = self._next(heard, bad, given)
@@ -101,7 +106,10 @@ class Commit:
         return self.outlets.write(heard, batch, self.clocks.given, waiting, replayed=batch == self.replaying)
 
     def _wait(self, error: SinkDown) -> None:
-        """Tell that the batch waits for a sink."""
+        """Tell that the batch waits for a sink, here and to whoever asks from outside."""
+        if not self.noted:
+            self.noted = True
+            note_waiting(self.store, self.lease.epoch, error.what)
         if self.told is not None:
             self.on_progress(replace(self.told, waiting=error.what, elapsed=time.monotonic() - self.begun))
 

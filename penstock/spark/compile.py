@@ -77,6 +77,11 @@ def reader_of(one: Input, checkpoint: str | None, run: str, *, again: bool = Fal
     return reader.kept_under(checkpoint, run, again=again) if hasattr(reader, "kept_under") else reader
 
 
+def cores_of(spark: Any) -> int:
+    """How many tasks the cluster runs at a time, as far as it is known now."""
+    return max(1, int(spark.sparkContext.defaultParallelism))
+
+
 def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any, throttle: str = "",
           checkpoint: str | None = None) -> Any:  # fmt: skip
     """The streaming query of a pipeline, up to the words of its shards; a checkpoint on a disk here has an inbox."""
@@ -88,7 +93,8 @@ def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any, throttle: str = "
         (frames if hasattr(reader, "frame") else readers)[one.source.name] = reader
     name = f"penstock_{job.token}"
     inbox = Inbox() if checkpoint is None else Inbox(f"{checkpoint}/{FOLDER}")
-    spark.dataSource.register(source_class(name, Readers(job, readers, pace, pipeline.batch_rows, throttle, inbox)))
+    given = Readers(job, readers, pace, pipeline.batch_rows, throttle, inbox, cores_of(spark))
+    spark.dataSource.register(source_class(name, given))
     packets = spark.readStream.format(name).load()
     for source, reader in frames.items():
         schema = next(one.source.schema for one in sources if one.source.name == source)

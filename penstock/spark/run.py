@@ -19,15 +19,17 @@ from penstock.checkpoint.identity import Identity, identity_of, read_identity, r
 from penstock.checkpoint.lease import Lease, take_lease
 from penstock.checkpoint.spark_logs import drop_orphans, refuse_changed_offsets, refuse_damaged_logs
 from penstock.checkpoint.store import CheckpointError, LocalStore, Store, local_path
+from penstock.checkpoint.waiting import note_waiting, waiting_is_over
 from penstock.duration import Duration, not_negative
 from penstock.errors import PlanError, did_you_mean
 from penstock.monitor.recorder import Recorder
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
+from penstock.sinks.errors import SinkDown
 from penstock.sources.frame import Frame
 from penstock.spark.batch import Places, batch_input, run_batch
 from penstock.spark.commit import Commit
-from penstock.spark.compile import built, job_of
+from penstock.spark.compile import built, cores_of, job_of
 from penstock.spark.failure import told
 from penstock.spark.hadoop import store_of
 from penstock.spark.handle import Ended, Handle
@@ -171,6 +173,11 @@ class _Start:
     answers: str | None
     observe: bool
 
+    def waits(self, error: SinkDown) -> None:
+        """Tell that a sink is waited for before the first batch."""
+        say_waiting(error)
+        note_waiting(self.store, self.lease.epoch, error.what)
+
 
 def _start(pipeline: Pipeline, given: _Start) -> Handle:
     identity, spark = given.identity, given.spark
@@ -190,8 +197,10 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     except Exception as error:
         raise told(error) from error
     batch = _next_batch(given.store)
-    resumed = Waiting(threading.Event(), say_waiting) if batch else None
+    resumed = Waiting(threading.Event(), given.waits) if batch else None
     outlets = Outlets.opened(pipeline, identity, given.lease.epoch, given.store, staging, spark, resumed)
+    if resumed is not None and resumed.seconds:
+        waiting_is_over(given.store)
     handle: Handle | None = None
 
     def progressed(progress: Progress) -> None:
@@ -228,7 +237,7 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
 
 def default_shards(spark: Any) -> int:
     """As many shards as the cluster has cores when the checkpoint is made, at most 64."""
-    return max(1, min(int(spark.sparkContext.defaultParallelism), 64))
+    return min(cores_of(spark), 64)
 
 
 def _refuse_unreadable(pipeline: Pipeline, until: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -154,11 +155,22 @@ def _made(master: str | None) -> Any:
         if not said.contains(name):
             builder = builder.config(name, value)
     # Under spark-submit the JVM is there already, and its output belongs to whoever submitted it.
-    with _output_to("-" if submitted else os.environ.get("PENSTOCK_LOG")):
+    with _output_to("-" if submitted else os.environ.get("PENSTOCK_LOG")), _own_interrupts():
         made = builder.getOrCreate()
     if wanted.startswith("local"):
         threading.Thread(target=_warm, args=(made,), name="penstock-warm", daemon=True).start()
     return made
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Leave Ctrl-C to whoever has it: a new context takes it, and would talk to its JVM in the middle of a talk."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def _warm(spark: Any) -> None:

@@ -19,11 +19,13 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from penstock.checkpoint.repaired import Inbox
 from penstock.checkpoint.spark_logs import checked
 from penstock.killpoint import reached
-from penstock.sources.source import LogReader
+from penstock.sources.source import TASKS, LogReader, shared_among
 from penstock.spark.job import Job
 from penstock.spark.packets import PACKETS, REPORTS, TICK, Packet, packet_batches
 from penstock.spark.property import TaskClock, task_clock
 from penstock.spark.throttle import allowed as throttled
+
+TASKS_NAMED = "tasks"
 
 
 class Pace(Protocol):
@@ -58,7 +60,8 @@ class Wall:
 class Readers:
     """The readers of a pipeline by the names of their sources, how much a batch takes, and the pace.
 
-    The inbox has rows that were quarantined and repaired: one more partition, beside those of the sources.
+    So many tasks read at a time as there are cores. The inbox has rows that were quarantined and repaired: one more
+    partition, beside those of the sources.
     """
 
     job: Job
@@ -67,12 +70,17 @@ class Readers:
     batch_rows: int | None = None
     throttle: str = ""
     inbox: Inbox = field(default_factory=Inbox)
+    cores: int = TASKS
 
     @property
     def rows(self) -> int | None:
         """What a batch may take of each source."""
         allowed = [rows for rows in (self.batch_rows, throttled(self.throttle)) if rows is not None]
         return min(allowed, default=None)
+
+    def among(self, tasks: int) -> dict[str, Any]:
+        """The readers with their work cut for so many tasks."""
+        return {name: shared_among(one, tasks) for name, one in self.readers.items()}
 
 
 def source_class(name: str, readers: Readers) -> type[DataSource]:
@@ -107,28 +115,32 @@ class FusedReader(DataSourceStreamReader):
         if now is None:
             return start
         rows = self.given.rows
-        sources = {name: one.latest(start["sources"][name], now, rows) for name, one in self.given.readers.items()}
+        readers = self.given.among(self.given.cores)
+        sources = {name: one.latest(start["sources"][name], now, rows) for name, one in readers.items()}
         repaired = self.given.inbox.latest(start)
-        return checked({"batch": start["batch"] + 1, "now": now, "sources": sources, **repaired})
+        # Written down, for a batch that is run again on more cores must be cut as it was.
+        return checked({"batch": start["batch"] + 1, "now": now, TASKS_NAMED: self.given.cores, "sources": sources,
+                        **repaired})  # fmt: skip
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
             return []
+        readers = self.given.among(end.get(TASKS_NAMED, TASKS))
         work = [
             {"source": name, "split": split}
-            for name, one in self.given.readers.items()
+            for name, one in readers.items()
             for split in one.splits(start["sources"][name], end["sources"][name])
         ]
         work += self.given.inbox.splits(start, end, [one.source.name for one in self.given.job.flow.inputs])
-        tick = self._tick(end)
+        tick = self._tick(end, readers)
         parts = [{"now": end["now"], "work": [one], "tick": None} for one in work] or [{"now": end["now"], "work": []}]
         parts[0]["tick"] = json.dumps(tick)
         return [InputPartition(json.dumps(part)) for part in parts]
 
-    def _tick(self, end: dict[str, Any]) -> dict[str, Any]:
+    def _tick(self, end: dict[str, Any], sources: Mapping[str, Any]) -> dict[str, Any]:
         """What the shards and the driver are told of a batch: its clock, and how the sources stand after it."""
         at, now = end["sources"], end["now"]
-        readers, waiting = self.given.readers.items(), self.given.inbox.behind(end)
+        readers, waiting = sources.items(), self.given.inbox.behind(end)
         return {
             "now": now,
             "partitions": [[name, one_of] for name, one in readers for one_of in one.partitions(at[name])],

@@ -81,7 +81,7 @@ def arrivals_step(job: Job, stage: int, memory: Any, packets: Sequence[Packet], 
 def words_of(job: Job, stage: int, shard: int, batch: int, packets: Sequence[Packet],
              steps: Sequence[StageStepped], watermarks: Sequence[int] = ()) -> Iterator[Word]:  # fmt: skip
     """What a shard says of a batch: results, late rows, quarantine, reports and counts; and rows for other stages."""
-    outputs, plan = _Outputs(job, shard, batch), job.flow.stages[stage]
+    outputs, plan = _Outputs(job, shard, batch, stage), job.flow.stages[stage]
     sending = _passed_on(job, stage, shard, batch, steps, watermarks)
     for stream, tables in _streams(job, stage, steps).items():
         yield from outputs.of(stream, tables)
@@ -143,6 +143,7 @@ class _Outputs(NamedTuple):
     job: Job
     shard: int
     batch: int
+    stage: int = 0
 
     def of(self, kind: str, tables: Sequence[pa.Table]) -> Iterator[Word]:
         """A stream's rows of this shard: small ones in the word itself, large ones put aside."""
@@ -150,7 +151,9 @@ class _Outputs(NamedTuple):
             return
         table = pa.concat_tables(tables)
         head: dict[str, Any] = {"rows": table.num_rows, "fingerprint": 0 if self.job.raw else fingerprint(table)}
-        tag = f"{self.batch:012d}-{self.shard}-{uuid.uuid4().hex[:12]}"
+        # Bad rows of every stage are one stream, to which a shard may so give more than once in a batch.
+        whose = f"{self.shard}.{self.stage}" if kind == BAD and self.stage else str(self.shard)
+        tag = f"{self.batch:012d}-{whose}-{uuid.uuid4().hex[:12]}"
         if table.nbytes <= _INLINE or self.job.staging is None:
             head |= written_by_task(self.job, kind, tag, table)
             yield Word(self.shard, kind, json.dumps(head), packed({}, {"rows": table}))

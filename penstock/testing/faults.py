@@ -22,6 +22,7 @@ from penstock.testing.broker import broker
 from penstock.testing.crash import ids, scores
 from penstock.testing.crash.campaign import Campaign, Row, Subject
 from penstock.testing.crash.ids_check import IdsChecker
+from penstock.testing.crash.plan import SHARD_POINTS
 from penstock.testing.crash.process import python
 from penstock.testing.crash.scores_check import ScoresChecker
 from penstock.testing.database import database, may_look_into
@@ -40,7 +41,8 @@ def every_sink() -> Subject:
 
 def between_servers() -> Subject:
     """The pipeline of `crash.ids`, from a Kafka broker to PostgreSQL and back to Kafka."""
-    return Subject(lambda folder: python("-m", "penstock.testing.crash.ids", folder), IdsChecker.of, ids.SINKS)
+    return Subject(lambda folder: python("-m", "penstock.testing.crash.ids", folder), IdsChecker.of, ids.SINKS,
+                   points=SHARD_POINTS, shows=ids.SHOWS)  # fmt: skip
 
 
 def beside(file: Path) -> Path:

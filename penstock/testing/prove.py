@@ -24,6 +24,7 @@ from penstock.errors import PenstockError
 from penstock.testing.crash.campaign import FAILED, Campaign, Row, Subject
 from penstock.testing.crash.life import CHECKPOINT, CLOCKS, TAPE, Settings, pipeline_of
 from penstock.testing.crash.outputs_check import OutputsChecker
+from penstock.testing.crash.plan import SHARD_POINTS
 from penstock.testing.crash.process import python
 from penstock.testing.crash.redirect import kept
 from penstock.testing.crash.sink_rows import forget
@@ -186,7 +187,8 @@ def _proven(asked: Asked, file: Path, began: Callable[[Proof], None], on_row: Ca
     except AssertionError as error:
         raise _fails(settings.file, error) from None
     assert isinstance(checker, OutputsChecker)
-    campaign.subject = replace(subject, sinks=checker.written, checker=lambda folder, log: checker)
+    campaign.subject = replace(subject, sinks=checker.written, checker=lambda folder, log: checker,
+                               points=SHARD_POINTS if checker.by_tasks else ())  # fmt: skip
     proof = Proof(settings.pipeline, asked.seed, tape.rows, tape.whole, tuple(map(str, checker.outputs)), left_out,
                   delivery=delivery)  # fmt: skip
     began(proof)

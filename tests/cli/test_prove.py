@@ -148,6 +148,10 @@ def test_what_is_lost_doubled_torn_or_different_is_counted():
     assert undisturbed.judge(good, ended=True).good
     assert undisturbed.judge(Held(rows[:2], []), ended=False).good
     assert undisturbed.judge(Held(rows[:1], []), ended=False).torn == 1
+    by_tasks = in_batches("panes", rows, [2, 0, 2], at_once=False)
+    assert by_tasks.judge(rows[:1], ended=False).good, "it is not seen at one moment"
+    assert by_tasks.judge([rows[0], rows[2]], ended=False).lost == 1
+    assert by_tasks.judge(rows[:3], ended=True).torn == 1
     assert undisturbed.judge(Held(rows[1:], good.current), ended=True).lost == 1
     assert undisturbed.judge(Held([*rows, rows[2]], good.current), ended=True).duplicated == 1
     assert undisturbed.judge(Held([*rows, ("green", 1)], good.current), ended=True).foreign == 1

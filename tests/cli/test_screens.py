@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+import logging
+import os
+import signal
 import sqlite3
+import sys
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from penstock.batch import Counts
+from penstock.cli import running
 from penstock.cli.answers import Answer, current, story
 from penstock.cli.demo_file import PIPELINE, fresh
 from penstock.cli.demo_view import changes, table
@@ -163,3 +170,21 @@ def test_the_demo_begins_anew_and_touches_nothing_but_a_demo(tmp_path):
     with pytest.raises(PenstockError, match=r"thesis\.txt"):
         fresh(folder)
     assert (folder / "thesis.txt").exists()
+
+
+def test_ctrl_c_before_the_first_batch_is_one_sentence(monkeypatch, capsys, caplog):
+    """Interrupted while it talks to the JVM, py4j logs a traceback and raises the interrupt again."""
+
+    def interrupted(*_):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        except KeyboardInterrupt:
+            logging.exception("KeyboardInterrupt while sending command.")
+            raise
+
+    monkeypatch.setattr(running, "_ended", interrupted)
+    assert running.watched(SimpleNamespace(name="scores"), Lines("scores", "checkpoint", sys.stdout)) is None
+    assert capsys.readouterr().out.endswith("scores: stopped before the first batch\n")
+    assert caplog.records == []
+    assert logging.getLogger().isEnabledFor(logging.ERROR), "others are heard again"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from dataclasses import astuple, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from penstock.checkpoint.identity import Identity, identity_of
 from penstock.checkpoint.lease import take_lease
 from penstock.checkpoint.status import standing
 from penstock.checkpoint.store import CheckpointError, LocalStore
+from penstock.checkpoint.waiting import note_waiting, waiting_is_over
 from penstock.engine.watermark import ClockState, Spoken, partition_clocks
 from penstock.flow import flow_of
 from penstock.instant import MAX_TIME, parse
@@ -60,6 +62,24 @@ def test_a_run_that_is_alive(store, penstock):
     assert (told["batch"], told["panes"], told["running"], told["behind"]) == (7, 40, True, 61_000_000)
     assert [one["idle"] for one in told["partitions"]] == [False, True]
     assert told["watermark_at"] == "2026-01-01T11:59:00Z"
+
+
+def test_a_run_that_waits_for_a_sink(store, penstock):
+    made(store)
+    lease = take_lease(store)
+    note_waiting(store, lease.epoch - 1, "an older run waited for something else")
+    assert standing(store).waiting is None
+    note_waiting(store, lease.epoch, "postgres:db:5432/games#public.totals does not answer")
+    said = penstock("status", store.root).out
+    assert "UTC: postgres:db:5432/games#public.totals does not answer" in said
+    told = json.loads(penstock("status", store.root, "--json").out)["waiting"]
+    assert told["what"].startswith("postgres:db")
+    assert abs(told["since"] / 1e6 - time.time()) < 60
+    waiting_is_over(store)
+    assert standing(store).waiting is None
+    note_waiting(store, lease.epoch, "it again")
+    lease.release()
+    assert standing(store).waiting is None, "who has stopped waits for nothing"
 
 
 def test_a_run_that_was_stopped(store, penstock):

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from penstock.testing.crash.ids import IDS, aborted
-from penstock.testing.crash.ids_check import ids_right
+from penstock.testing.crash.ids_check import IdsChecker, ids_right, of_shard
+from penstock.testing.crash.plan import SHARD_POINTS
+from penstock.testing.crash.verdict import Written
 from penstock.testing.database import may_look_into
 from penstock.testing.faults import beside, main
 
@@ -28,9 +30,11 @@ def test_rows_1_and_2_a_dozen_kills_between_servers_change_nothing(open_folder, 
     """Each id that was committed is there once, none that was aborted, and no batch in part."""
     monkeypatch.chdir(open_folder)
     kept = Path("build/kills.json")
-    assert main(["--servers", "--kills", "12", "--seed", "11", "--resume", str(kept)]) == 0, capsys.readouterr().out
+    assert main(["--servers", "--kills", "12", "--seed", "44", "--resume", str(kept)]) == 0, capsys.readouterr().out
     rows = json.loads(kept.read_text())["rows"]
     assert sum(row["kill"] is not None for row in rows) == 12
+    tried = " ".join(row["at"] for row in rows)
+    assert all(f"{point}@" in tried for point in SHARD_POINTS), "also between what two tasks write"
     assert "lost 0, duplicated 0, torn 0, panes equal" in capsys.readouterr().out
 
 
@@ -56,3 +60,18 @@ def test_the_checker_finds_what_is_wrong(wrong, found):
     } | found
     assert not ids_right("kafka", right[1:], ended=True).good
     assert not ids_right("kafka", [(0, 2), *right[1:]], ended=True).good
+
+
+def test_what_tasks_write_is_whole_by_the_shard():
+    """A batch may be there in some shards and not yet in others; half a shard, or a gap behind it, is found."""
+    batches = [[(number, 1) for number in range(first, first + 100)] for first in (0, 100, 200)]
+    checker = IdsChecker({"kafka": Written("kafka", tuple(batches))})
+    before, second = batches[0], of_shard(batches[1], 0)
+    assert 20 < len(second) < 80
+    assert checker.by_shards([*before, *second], ended=False).good
+    assert checker.by_shards([*before, *second[1:]], ended=False).torn == 1
+    assert checker.by_shards([*before, *second, second[0]], ended=False).duplicated == 1
+    behind = checker.by_shards([*before, *of_shard(batches[2], 0)], ended=False)
+    assert behind.lost == len(second)
+    assert not checker.by_shards([*before, *second], ended=True).good
+    assert checker.by_shards([row for batch in batches for row in batch], ended=True).good

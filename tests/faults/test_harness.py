@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from penstock.checkpoint.spark_logs import checked, drop_orphans, refuse_damaged_logs
 from penstock.checkpoint.store import CheckpointError, LocalStore
-from penstock.testing.crash.campaign import Campaign, Subject
-from penstock.testing.crash.plan import BATCH_POINTS, SINK_POINTS, Pace, each_point_once, kill_of, points
+from penstock.testing.crash.campaign import Campaign, Row, Subject
+from penstock.testing.crash.plan import BATCH_POINTS, SHARD_POINTS, SINK_POINTS, Pace, each_point_once, kill_of, points
 from penstock.testing.crash.process import python
 from penstock.testing.crash.verdict import Verdict, Written
 from penstock.testing.faults import line, summary
@@ -70,10 +70,26 @@ def test_every_point_has_its_turn():
     asked = {kill_of(number, 7, SINKS, 0, Pace()).point for number in range(1, 200)}
     assert {*BATCH_POINTS, *SINK_POINTS, "start", "lease", "commit"} <= asked
     assert set(points(SINKS)) <= asked
+    assert not {*SHARD_POINTS} & asked
+    more = {kill_of(number, 7, SINKS, 0, Pace(), more=SHARD_POINTS).point for number in range(1, 200)}
+    assert more >= {*SHARD_POINTS}
     assert kill_of(11, 7, SINKS, 3, Pace()) == kill_of(11, 7, SINKS, 3, Pace())
     dozen = list(each_point_once(SINKS))
     assert len(dozen) == 12
     assert {kill.point.partition("#")[0] for kill in dozen} >= {*BATCH_POINTS[:-1], *SINK_POINTS}
+
+
+def test_no_kill_waits_for_a_sink_that_is_given_nothing_yet(tmp_path):
+    """A run that ends before it is killed is a run for nothing."""
+    one = campaign(tmp_path / "kills.json", "careful")
+    one.subject = replace(one.subject, sinks=SINKS, points=SHARD_POINTS, shows=3)
+    given, others = set(), set()
+    for number in range(200):
+        one.rows = [Row(number, 0, "", 0, 0, Verdict())] * number
+        kill = one._next()
+        (given if kill.point.startswith((*SINK_POINTS, *SHARD_POINTS)) else others).add(kill.batch)
+    assert given == {3}
+    assert min(others) == 0
 
 
 def test_logs_of_spark_are_looked_at(tmp_path):

@@ -14,6 +14,7 @@ import pytest
 from penstock.sources.kafka_log.consumers import drop_all
 from penstock.testing.broker import Broker, broker
 from penstock.testing.servers import free_port
+from tests.certificate import certificate
 from tests.kafka.talking import PASSWORD, Kafka
 
 _numbers = itertools.count(1)
@@ -37,20 +38,22 @@ def log(real_broker: Broker) -> Iterator[Kafka]:
 
 @pytest.fixture(scope="module")
 def own_broker() -> Iterator[Any]:
-    """A broker that a test may stop and start, and that asks for a password at a second door."""
+    """A broker that a test may stop and start, and that speaks TLS and asks for a password at a second door."""
     with tempfile.TemporaryDirectory(prefix="penstock-kafka-") as scratch:
         port, controller, guarded = free_port(), free_port(), free_port()
-        one = Broker(Path(scratch), {
+        proof = certificate(Path(scratch))
+        one = Broker(Path(scratch, "broker"), {
+            **proof.of_broker,
             "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller},SASL://127.0.0.1:{guarded}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{guarded}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_SSL",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.sasl.plain.sasl.jaas.config":
                 f'org.apache.kafka.common.security.plain.PlainLoginModule required user_ann="{PASSWORD}";',
         }, port, controller)  # fmt: skip
         try:
             one.start()
-            made = Kafka(one, "own", guarded=f"127.0.0.1:{guarded}")
+            made = Kafka(one, "own", guarded=f"127.0.0.1:{guarded}", login={**proof.of_client, "sasl.username": "ann"})
             yield made
             drop_all()
             made.close()

@@ -42,6 +42,7 @@ class Kafka:
     prefix: str
     producers: list[Any] = field(default_factory=list)
     guarded: str = ""
+    login: dict[str, str] = field(default_factory=dict)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 
 from penstock.errors import PlanError
 from penstock.secret import Secret
+from penstock.sources.kafka_log import cluster
 from penstock.sources.kafka_log.errors import DataLost, SourceError
 from tests.kafka.talking import PASSWORD, Log, count
 from tests.sources.reading import between, logged
@@ -126,25 +127,27 @@ def test_25_bad_settings_and_an_absent_broker_say_no_secret(log, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_25_a_password_goes_to_the_broker_and_nowhere_else(own_broker, capfd, caplog):
-    """Row 25: a real login; one that fails says so soon, and not with what."""
+def test_25_a_password_goes_to_the_broker_and_nowhere_else(own_broker, capfd, caplog, monkeypatch):
+    """Row 25: a real login over TLS; one that fails says so soon, and not with what; so does an unknown certificate."""
     topic = own_broker.topic("guarded")
     own_broker.put(topic, count(0, 3))
 
-    def read(password):
-        how = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "ann",
-               "sasl.password": password}  # fmt: skip
-        return Log(own_broker.read(topic, servers=own_broker.guarded, settings=how, timeout="30 seconds"))
+    def read(password, **more):
+        how = {**own_broker.login, "sasl.password": password, **more}
+        return Log(own_broker.read(topic, servers=own_broker.guarded, settings=how, timeout="12 seconds"))
 
     one = read(Secret(PASSWORD)).begin()
     assert one.numbers() == [0, 1, 2]
     assert PASSWORD not in repr(one.reader) + repr(one.at)
-    begun = time.monotonic()
-    with pytest.raises(SourceError, match="refused, asked for its topics") as told:
-        read("wrong horse").begin()
-    assert time.monotonic() - begun < 20
-    assert "Authentication failed" in told.value.why
-    assert "horse" not in str(told.value) + caplog.text
+    monkeypatch.setattr(cluster, "DENIED", 1.0)
+    for why, one in (("Authentication failed", read("wrong horse")), ("certificate verify failed", read(
+            PASSWORD, **{"ssl.ca.location": "probe"}))):  # fmt: skip
+        begun = time.monotonic()
+        with pytest.raises(SourceError, match="refused, asked for its topics") as told:
+            one.begin()
+        assert time.monotonic() - begun < 20
+        assert why in told.value.why
+        assert "horse" not in str(told.value) + caplog.text
     assert capfd.readouterr() == ("", "")
 
 

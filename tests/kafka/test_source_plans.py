@@ -16,7 +16,7 @@ from penstock.secret import Secret
 from penstock.sources.kafka_log import position
 from penstock.sources.kafka_log.cluster import Cluster, Said, settings_of
 from penstock.sources.kafka_log.topics import Log, Topic
-from penstock.sources.source import Lag
+from penstock.sources.source import Lag, shared_among
 from tests.sources.reading import reader_of
 
 ROWS = "team string, points long, at timestamp"
@@ -93,7 +93,7 @@ def test_25_secrets_are_shown_to_nobody_but_the_client():
     assert "horse" not in shown
     assert "other" not in shown
     assert "ann" in shown
-    assert reader.shape.registry == Registry("http://registry:8081", Secret(f"ann:{PASSWORD.replace(' ', '%20')}"))
+    assert reader.shape.registry == Registry("http://registry:8081", Secret(f"ann:{PASSWORD}"))
     assert reader.cluster.client(Said())["sasl.password"] == PASSWORD
     assert reader.cluster.scrubbed(f"no user ann with {PASSWORD}") == "no user ann with ***"
 
@@ -151,7 +151,10 @@ def test_lag_and_notes_follow_from_the_position_alone():
     one = at(p0=5, p1=100, p2=0)
     assert reader.lag(one) == [Lag("a/0", 5, 1_000), Lag("a/1", 100, 100), Lag("a/2", 0, 0)]
     (note,) = reader.notes(one)
-    assert note.startswith("scores has 3 partitions for 4 tasks")
+    assert note.startswith("scores has 3 partitions for 4 cores")
+    assert reader_of(made()).notes(one) == [], "it is a run that knows how many cores there are"
+    assert shared_among(reader_of(made()), 4).notes(one) == [note]
+    assert shared_among(reader_of(made(tasks=3)), 4).notes(one) == []
     assert reader.notes(reader.start()) == []
     assert not reader.finished(one, 0)
 

@@ -1,4 +1,4 @@
-"""One broker for all tests here, with three doors: plain, through a proxy, and with a password."""
+"""One broker for all tests here, with three doors: plain, through a proxy, and over TLS with a password."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import penstock as ps
 from penstock.testing.broker import Broker
 from penstock.testing.servers import free_port
+from tests.certificate import certificate
 from tests.kafka_sink.proxy import Proxy
 
 PASSWORD = "correct-horse-battery"
@@ -23,14 +24,16 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Pr
     proxy = Proxy(("127.0.0.1", behind))
     ports = {"PLAINTEXT": port, "PROXIED": behind, "LOCKED": locked}
     controller = free_port()
+    proof = certificate(tmp_path_factory.mktemp("certificate"))
     broker = Broker(
         tmp_path_factory.mktemp("broker"),
         {
+            **proof.of_broker,
             "listeners": ",".join(f"{name}://127.0.0.1:{at}" for name, at in ports.items())
             + f",CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": ",".join(f"{name}://127.0.0.1:{at}"
                                              for name, at in {**ports, "PROXIED": proxy.port}.items()),
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,LOCKED:SASL_PLAINTEXT,"
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,LOCKED:SASL_SSL,"
             "CONTROLLER:PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.locked.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule "
@@ -43,6 +46,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Pr
     try:
         broker.start()
         broker.locked = f"127.0.0.1:{locked}"  # type: ignore[attr-defined]
+        broker.login = {**proof.of_client, "sasl.username": "penstock"}  # type: ignore[attr-defined]
         yield broker, proxy
     finally:
         broker.stop(9)

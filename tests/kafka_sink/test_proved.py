@@ -20,6 +20,9 @@ def test_a_life_has_a_topic_of_its_own(to):
         "penstock-progress_prove_a1b2_life003",
     )
     assert held_by(sink, PANES).every == []
+    (by_tasks,) = redirected([Output(None, "panes", to(parallel=True))], Path("runs/life-003"), "a1b2")
+    assert by_tasks.topic.endswith("_prove_a1b2_life003")
+    assert held_by(by_tasks, PANES).every == []
     writer, batch = sink.open(PANES), Batch("lineage", 4, 1, 2, "")
     writer.begin("lineage", 1)
     writer.write(batch, [panes(pane("red", 1), pane("blue", 2))])

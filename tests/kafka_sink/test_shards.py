@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,12 +19,29 @@ from penstock.errors import PenstockError
 from penstock.sinks.delivery import deliver
 from penstock.sinks.errors import Fenced, OutOfStep, ReplayDiverged
 from penstock.sinks.sink import Stages
+from penstock.spark.packets import BAD
+from penstock.spark.stepping import _Outputs
 from tests.kafka_sink.checker import Verdict, judged
 from tests.kafka_sink.child import batch_table, ids
 from tests.sinks.outputs import PANES, batch_of
 
 CLEAN = Verdict(0, 0, 0, 0)
 ROWS, SHARDS = 40, 4
+ROOT = Path(__file__).parents[2]
+# A task that has sent its rows, says so, and takes a while before it commits them.
+TASK = """
+import pickle, sys, time
+import penstock.sinks.kafka_shards as shards
+from tests.kafka_sink.test_shards import staged
+
+def reached(point, batch):
+    if point == "task:sent":
+        print(point, flush=True)
+        time.sleep(1)
+
+shards.reached = reached
+staged(pickle.load(sys.stdin.buffer), 0, shards=[1])
+"""
 
 
 @pytest.fixture
@@ -77,6 +101,43 @@ def test_two_attempts_of_a_task_at_once_write_one(run):
     for thread in both:
         thread.join()
     assert sorted(found) == [False, True]
+
+
+def test_row_14_a_task_of_a_zombie_never_gets_a_row_in(run):
+    """SIGSTOP inside the transaction of a shard; the successor plays the batch and one more; SIGCONT."""
+    sink, writers = run
+    task = subprocess.Popen([sys.executable, "-c", TASK], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    try:
+        assert task.stdin is not None
+        assert task.stdout is not None
+        pickle.dump(sink, task.stdin)
+        task.stdin.flush()
+        assert task.stdout.readline() == b"task:sent\n"
+        task.send_signal(signal.SIGSTOP)
+        for number in range(2):
+            receipts = staged(sink, number)
+            assert all(one["written"] for one in receipts)
+            assert closed(sink, writers, number, receipts)
+        task.send_signal(signal.SIGCONT)
+        _, said = task.communicate(timeout=60)
+        assert task.returncode != 0
+        assert "OutOfStep" in said.decode()
+        assert judged(sink.servers, sink.topic, {0: ids(0, ROWS), 1: ids(1, ROWS)}) == CLEAN
+    finally:
+        if task.poll() is None:
+            task.kill()
+            task.communicate()
+
+
+def test_bad_rows_of_several_stages_are_several_shards():
+    """Every stage of a shard may have some, and all go to one quarantine: the second must not pass for the first."""
+    tags: list[str] = []
+    stager = SimpleNamespace(stages_all=True, stage=lambda target, tag, table: tags.append(tag) or {})
+    job: Any = SimpleNamespace(raw=False, staging=None, stagers=[("bad", stager, SimpleNamespace(stream=BAD))])
+    for stage in range(3):
+        list(_Outputs(job, 7, 4, stage).of(BAD, [batch_table(0, 1)]))
+    assert [tag.split("-")[:2] for tag in tags] == [["000000000004", shard] for shard in ("7", "7.1", "7.2")]
 
 
 def test_a_shard_with_other_rows_or_beyond_the_batch_is_refused(run):

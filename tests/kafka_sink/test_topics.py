@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from penstock.secret import Secret
 from penstock.sinks.errors import ForeignLineage, SinkDown, SinkError
+from penstock.sinks.read_back import keeps_all, reader_of
 from penstock.sinks.writing import kafka_clients, kafka_progress
 from tests.kafka_sink.checker import QUIET, read
 from tests.kafka_sink.conftest import PASSWORD
-from tests.sinks.outputs import LATES, give, late_rows, pane, panes
+from tests.sinks.outputs import BAD, LATES, QUARANTINE, give, late_rows, pane, panes
 
 TABLE = panes(pane("red", 1))
 
@@ -93,17 +95,39 @@ def test_a_row_that_is_too_large_for_the_broker_stops_and_nothing_is_written(to)
     assert read(sink.servers, sink.topic) == []
 
 
+@pytest.mark.parametrize("parallel", [False, True])
+def test_the_quarantine_is_read_back(to, broker, parallel):
+    """As `penstock quarantine list` reads it: all partitions, and nothing of a topic that is not there."""
+    sink = to(partitions=3, parallel=parallel)
+    read_back = reader_of(sink)
+    assert read_back is not None
+    assert list(read_back(sink)) == []
+    bad = [{"source": "web", "partition": "web/0", "offset": n, "step": "decode", "reason": "no JSON", "raw": "{"}
+           for n in range(20)]  # fmt: skip
+    assert give(sink, pa.Table.from_pylist(bad, schema=QUARANTINE), target=BAD)
+    assert sorted(read_back(sink)) == [tuple(row.values()) for row in bad]
+    assert reader_of(to(value="avro")) is None
+    assert not keeps_all(sink), "retention may have taken some"
+    producer = Producer({"bootstrap.servers": sink.servers, "log_level": 0, "logger": QUIET})
+    producer.produce(sink.topic, b"somebody's")
+    producer.flush(10)
+    with pytest.raises(SinkError, match="has a record that is no quarantined row"):
+        list(read_back(sink))
+
+
 def test_row_25_a_password_opens_the_door_and_a_wrong_one_stops_without_being_shown(to, broker, monkeypatch, capfd):
     monkeypatch.setattr(kafka_clients, "ANSWER_SECONDS", 3.0)
     monkeypatch.setattr(kafka_progress, "ANSWER_SECONDS", 3.0)
-    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "penstock"}
-    sink = to(servers=broker.locked, settings={**login, "sasl.password": Secret(PASSWORD)})
+    sink = to(servers=broker.locked, settings={**broker.login, "sasl.password": Secret(PASSWORD)})
     assert give(sink, TABLE)
-    wrong = to(servers=broker.locked, settings={**login, "sasl.password": "hunter2"})
-    with pytest.raises(SinkError, match=r"refuses: .*[Aa]uthentication") as caught:
-        give(wrong, TABLE)
-    assert not isinstance(caught.value, SinkDown)
-    assert "hunter2" not in str(caught.value)
+    wrong = to(servers=broker.locked, settings={**broker.login, "sasl.password": "hunter2"})
+    unknown = to(servers=broker.locked,
+                 settings={**broker.login, "ssl.ca.location": "probe", "sasl.password": "hunter2"})  # fmt: skip
+    for sink, said in ((wrong, r"refuses: .*[Aa]uthentication"), (unknown, "refuses: .*certificate verify failed")):
+        with pytest.raises(SinkError, match=said) as caught:
+            give(sink, TABLE)
+        assert not isinstance(caught.value, SinkDown)
+        assert "hunter2" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
 
 

@@ -14,11 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from penstock.errors import PlanError
+from penstock.secret import Secret
 from penstock.sinks.errors import ColumnsDiffer, SinkDown, SinkError
 from penstock.sinks.postgres import Postgres, postgres
+from penstock.sinks.read_back import keeps_all, reader_of
 from penstock.sinks.writing.postgres_rows import append, declared, null_patterns
 from penstock.testing.database import Database
-from tests.sinks.outputs import LATES, PANES, SCORES, answers, every, give, pane, panes, sinks, stored
+from tests.sinks.outputs import BAD, LATES, PANES, QUARANTINE, SCORES, answers, every, give, pane, panes, sinks, stored
 
 TABLE = panes(pane("red", 1), pane("blue", 2))
 MADE = """CREATE TABLE {} (team text, window_start timestamptz, window_end timestamptz, points bigint,
@@ -60,6 +62,22 @@ def test_a_table_without_a_schema_is_in_public(server):
     give(sink, TABLE)
     assert len(server.ask("SELECT * FROM public.plain_scores")) == 2
     server.ask("DROP TABLE plain_scores, penstock_ledger, penstock_retired")
+
+
+def test_the_quarantine_is_read_back(sink, server):
+    """As `penstock quarantine list` reads it."""
+    read_back = reader_of(sink)
+    assert read_back is not None
+    assert keeps_all(sink)
+    assert list(read_back(sink)) == []
+    bad = [{"source": "web", "partition": "web/0", "offset": n, "step": "decode", "reason": "no JSON", "raw": "{"}
+           for n in (7, 5)]  # fmt: skip
+    give(sink, pa.Table.from_pylist(bad, schema=QUARANTINE), target=BAD)
+    assert list(read_back(sink)) == [("web", "web/0", n, "decode", "no JSON", "{") for n in (5, 7)]
+    away = replace(sink, url=Secret("postgresql://ann:hunter2@127.0.0.1:1/postgres"))
+    with pytest.raises(SinkDown, match="does not answer") as told:
+        list(read_back(away))
+    assert "hunter2" not in str(told.value)
 
 
 def test_a_table_that_is_there_is_used_whatever_the_order_of_its_columns(sink, server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -88,15 +89,17 @@ def test_the_session_of_another_thread_is_found_and_left_as_it_is(spark):
         spark.conf.set("spark.sql.session.timeZone", zone)
 
 
-def test_a_session_that_speculates_is_refused(spark, tmp_path, monkeypatch):
-    """The setting is of the context: a session that says it has it is refused before anything is written."""
+def test_a_session_that_is_made_leaves_ctrl_c_to_whoever_has_it(spark):
+    assert getattr(signal.getsignal(signal.SIGINT), "__module__", "") != "pyspark.core.context"
 
-    class Speculating:
-        _jsparkSession = None  # noqa: N815 - Spark's name
-        conf: dict[str, str] = {"spark.speculation": "TRUE"}  # noqa: RUF012
 
+def test_a_session_that_speculates_is_refused(spark, tmp_path):
+    """A real one that says it has the setting, before anything is written."""
+    speculating = spark.newSession()
+    speculating.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
+    speculating.conf.set("spark.speculation", "TRUE")
     with pytest.raises(SparkError, match=r"spark\.speculation = true"):
-        pipeline(tmp_path / "in").run(checkpoint=str(tmp_path / "checkpoint"), spark=Speculating())
+        pipeline(tmp_path / "in").run(checkpoint=str(tmp_path / "checkpoint"), spark=speculating)
     assert not (tmp_path / "checkpoint").exists()
 
 

@@ -55,7 +55,9 @@ class Heard:
 
     def error(self, error: KafkaError) -> None:
         """The client's word about a broker or itself."""
-        if error.code() in _HOPELESS and self.hopeless is None:
+        # A handshake may also fail because a broker is just going or coming.
+        passes = error.code() == KafkaError._SSL and "certificate" not in error.str()
+        if error.code() in _HOPELESS and not passes and self.hopeless is None:
             self.hopeless = error
         if error.fatal():
             self.fatal = error

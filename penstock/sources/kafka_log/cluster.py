@@ -78,9 +78,13 @@ class Said:
     def __call__(self, error: Any) -> None:
         from confluent_kafka import KafkaError
 
-        self.denied = self.denied or error.code() == KafkaError._AUTHENTICATION
-        if not self.denied or error.code() == KafkaError._AUTHENTICATION:
-            self.last = str(error.str())
+        text = str(error.str())
+        # A handshake that fails for another reason may be a broker that is just going or coming.
+        stranger = error.code() == KafkaError._SSL and "certificate" in text
+        denied = stranger or error.code() == KafkaError._AUTHENTICATION
+        if denied or not self.denied:
+            self.last = text
+        self.denied = self.denied or denied
 
 
 def settings_of(given: Mapping[str, Any] | None) -> Settings:

@@ -6,12 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from penstock.errors import PlanError, did_you_mean
-from penstock.registry import Registry
+from penstock.registry import Registry, registry_at
 from penstock.schema import Column, Schema, checked, schema as parsed
-from penstock.secret import Secret, revealed
 
 VALUES = ("json", "avro", "text", "bytes")
 KEYS = {"text": "string", "bytes": "binary", "long": "long", "int": "int"}
@@ -127,15 +125,10 @@ def _no_record(why: str) -> PlanError:
 def _registry(value: str, given: Any) -> Registry | None:
     if given is None:
         return None
-    url = revealed(given) if isinstance(given, (str, Secret)) else ""
-    parts = urlsplit(url)
-    if value != "avro" or parts.scheme not in ("http", "https") or not parts.hostname:
+    if value != "avro":
         raise PlanError(
-            f'registry with value="{value}"' if value != "avro" else "registry is not an address",
-            "a schema registry says what the Avro messages are made of, and is asked over HTTP",
-            'write value="avro", registry="http://localhost:8081"',
+            f'registry with value="{value}"',
+            "a schema registry says what the Avro messages are made of",
+            'write value="avro", or leave registry out',
         )
-    host = parts.hostname + (f":{parts.port}" if parts.port else "")
-    plain = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
-    user = f"{parts.username or ''}:{parts.password or ''}"
-    return Registry(plain, None if user == ":" else Secret(user))
+    return registry_at(given)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 
-from penstock.testing.crash.plan import Pace, kill_of
+from penstock.testing.crash.plan import SHARD_POINTS, SINK_POINTS, Pace, kill_of
 from penstock.testing.crash.process import Death, Kill, died
 from penstock.testing.crash.verdict import Checker, Verdict
 
@@ -20,7 +20,8 @@ FAILED = "it failed"
 class Subject:
     """A script that runs a pipeline below a folder, and how what it wrote is judged.
 
-    `{life}` in the name of a sink stands for the life, where each has a table of its own.
+    `{life}` in the name of a sink stands for the life, where each has a table of its own. `points` are such as only
+    this pipeline has, and before the batch `shows` its sinks are given nothing: no kill waits for them there.
     """
 
     command: Callable[[str], Sequence[str]]
@@ -28,6 +29,8 @@ class Subject:
     sinks: tuple[str, ...]
     checkpoint: str = "checkpoint"
     log: str = "log"
+    points: tuple[str, ...] = ()
+    shows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,9 @@ class Campaign:
         missed = len(list(takewhile(lambda row: row.kill is None, reversed(self.rows))))
         life = self._folder().name.replace("-", "")
         sinks = tuple(one.replace("{life}", life) for one in self.subject.sinks)
-        return kill_of(self.killed + 1, self.seed, sinks, self._batches(), self.pace, missed)
+        kill = kill_of(self.killed + 1, self.seed, sinks, self._batches(), self.pace, missed, self.subject.points)
+        given = kill.point.startswith((*SINK_POINTS, *SHARD_POINTS))
+        return replace(kill, batch=max(kill.batch, self.subject.shows)) if given else kill
 
     def _judged(self, checker: Checker, kill: Kill | None, death: Death) -> Row:
         """Look at the sinks, write the line down, and begin another life where this one is over."""

@@ -1,8 +1,9 @@
 """The pipeline that is killed between real servers: unique ids from Kafka, each to PostgreSQL and to Kafka again.
 
 `python -m penstock.testing.crash.ids FOLDER` runs it there, from wherever it was killed, until all is written; the
-servers are named by KAFKA and POSTGRES. Some of the ids were sent in transactions that were aborted: nobody may see
-them. Each id is a key of its own, so that whatever is lost or doubled can be named.
+servers are named by KAFKA and POSTGRES. To Kafka they go twice: by the driver, and by the tasks themselves. Some of the
+ids were sent in transactions that were aborted: nobody may see them. Each id is a key of its own, so that whatever is
+lost or doubled can be named.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ IDS = 6_000
 BATCH_ROWS = 600
 IN_TRANSACTION = 100
 ABORTED = 4  # of so many transactions one is aborted, after all of it was sent
-SINKS = (f"{NAME}/panes/postgres:public.ids_{{life}}", f"{NAME}/panes/kafka:ids-{{life}}")
+SHARDS = 2
+SHOWS = 3  # the first batch in which a window is complete
+SINKS = (f"{NAME}/panes/postgres:public.ids_{{life}}", f"{NAME}/panes/kafka:ids-{{life}}",
+         f"{NAME}/panes/kafka:ids-by-tasks-{{life}}")  # fmt: skip
 
 
 def produce(servers: str) -> None:
@@ -67,14 +71,17 @@ def made(folder: str) -> Pipeline:
     servers, database, life = os.environ["KAFKA"], os.environ["POSTGRES"], life_of(folder)
     ids = kafka(TOPIC, servers=servers, schema="id long, at timestamp", end="latest")
     counted = (
-        ids.event_time("at", watermark=ps.bounded("100 milliseconds")).key_by("id").window(ps.tumbling("1 second"))
+        ids.event_time("at", watermark=ps.bounded("100 milliseconds")).key_by("id")
+        .window(ps.tumbling("500 milliseconds"))
         .aggregate(n=ps.rows())
     )  # fmt: skip
+    by_tasks = to_kafka(f"ids-by-tasks-{life}", servers=servers, compacted=False, create=True, parallel=True)
     return pipeline(
         NAME,
         counted.write(postgres(database, table=f"ids_{life}", history=True)),
         counted.write(to_kafka(f"ids-{life}", servers=servers, compacted=False, create=True)),
-        shards=2, batch_rows=BATCH_ROWS,
+        counted.write(by_tasks),
+        shards=SHARDS, batch_rows=BATCH_ROWS,
     )  # fmt: skip
 
 

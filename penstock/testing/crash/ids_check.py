@@ -6,9 +6,12 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 
-from penstock.testing.crash.ids import IDS, aborted, made
+from penstock.shard import shard_of
+from penstock.testing.crash.ids import IDS, SHARDS, aborted, made
 from penstock.testing.crash.sink_rows import held_by
 from penstock.testing.crash.verdict import Rows, Verdict, Written, in_batches, unequal
+
+BY_TASKS = "parallelkafka"
 
 
 @dataclass(frozen=True)
@@ -21,15 +24,30 @@ class IdsChecker:
     def of(cls, folder: str, log: str) -> IdsChecker:
         """Learn from a run that nothing disturbed, whose output is in the log."""
         counts = [json.loads(line)["panes"] for line in log.splitlines() if line.startswith('{"batch"')]
-        return cls({name: in_batches(name, rows, counts) for name, rows in read_all(folder).items()})
+        return cls(
+            {name: in_batches(name, rows, counts) for name, rows in read_all(folder).items() if name != BY_TASKS}
+        )
 
     def check(self, folder: str, ended: bool) -> Verdict:
         """Every output; whatever has happened, nobody may have seen an id that was aborted."""
         verdict = Verdict()
         for name, rows in read_all(folder).items():
-            verdict += self.undisturbed[name].judge(rows, ended)
+            verdict += self.by_shards(rows, ended) if name == BY_TASKS else self.undisturbed[name].judge(rows, ended)
             verdict += ids_right(name, rows, ended)
         return verdict
+
+    def by_shards(self, rows: Rows, ended: bool) -> Verdict:
+        """What tasks have written: shards of a batch may come one after the other, and each is there whole or not."""
+        verdict = Verdict()
+        for shard in range(SHARDS):
+            batches = tuple(of_shard(batch, shard) for batch in self.undisturbed["kafka"].batches)
+            verdict += Written(f"kafka by tasks, shard {shard}", batches).judge(of_shard(rows, shard), ended)
+        return verdict
+
+
+def of_shard(rows: Rows, shard: int) -> Rows:
+    """The ids that belong to a shard."""
+    return [row for row in rows if shard_of((row[0],), SHARDS) == shard]
 
 
 def read_all(folder: str) -> dict[str, Rows]:
@@ -40,7 +58,7 @@ def read_all(folder: str) -> dict[str, Rows]:
     for _, sink, target in targets_of(made(folder)):
         rows = held_by(sink, target).every or []
         kind = type(sink).__name__.lower()
-        if kind == "kafka":
+        if kind.endswith("kafka"):
             values = [json.loads(value) for _, value in rows]
             found[kind] = [(int(row["id"]), int(row["n"])) for row in values]
         else:

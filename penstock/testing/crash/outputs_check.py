@@ -58,11 +58,17 @@ class OutputsChecker:
         for name, sink, target in _targets(runs, Path(folder)):
             held = held_by(sink, target)
             counts = _counts(target.stream, batches, held)
-            every = None if held.every is None else in_batches(_plain(name), held.every, counts)
+            at_once = not getattr(sink, "stages_all", False)
+            every = None if held.every is None else in_batches(_plain(name), held.every, counts, at_once=at_once)
             outputs.append(Undisturbed(_plain(name).replace(suffix(token, Path(folder)), ""), every, held.current))
             if sum(counts):
                 written.append(name.replace(suffix(token, Path(folder)), suffix(token, Path("life"))[:-4] + "{life}"))
         return cls(runs, tuple(outputs), tuple(written))
+
+    @property
+    def by_tasks(self) -> bool:
+        """Whether tasks write an output themselves, and may be killed while they do."""
+        return any(one.every is not None and not one.every.at_once and one.rows for one in self.outputs)
 
     def check(self, folder: str, ended: bool) -> Verdict:
         """Every output, up to the last batch each has; at the end all of it."""

@@ -11,6 +11,7 @@ from penstock.testing.crash.process import Kill
 BATCH_POINTS = ("offsets", "batch:begin", "task:read", "task:step", "batch:collected", "clock:before", "clock:after",
                 "batch:end", "commits")  # fmt: skip
 SINK_POINTS = ("sink:begin", "sink:write", "sink:commit:before", "sink:commit:after")
+SHARD_POINTS = ("task:sent", "task:committed")  # of sinks that tasks write themselves
 GIVEN_UP = 4  # misses
 
 
@@ -23,13 +24,14 @@ class Pace:
     batch: float = 0.5
 
 
-def points(sinks: tuple[str, ...]) -> tuple[str, ...]:
-    """Every named point: those of a batch, and those of a delivery for the first sink reached and for each sink."""
+def points(sinks: tuple[str, ...], more: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Every named point: those of a batch, those of a delivery for the first sink reached and for each, and more."""
     each = [f"{point}#{sink}" for point in SINK_POINTS for sink in sinks]
-    return (*BATCH_POINTS, *SINK_POINTS, *each)
+    return (*BATCH_POINTS, *SINK_POINTS, *each, *more)
 
 
-def kill_of(number: int, seed: int, sinks: tuple[str, ...], committed: int, pace: Pace, missed: int = 0) -> Kill:
+def kill_of(number: int, seed: int, sinks: tuple[str, ...], committed: int, pace: Pace, missed: int = 0,
+            more: tuple[str, ...] = ()) -> Kill:  # fmt: skip
     """The kill of that number, in a run that goes on after so many batches: a point if it is even, else a moment.
 
     If it was missed, as late rows come late and a run may end too soon, it is tried again in a later batch, or sooner;
@@ -37,11 +39,11 @@ def kill_of(number: int, seed: int, sinks: tuple[str, ...], committed: int, pace
     """
     random = Random(f"{seed}/{number}")
     if number % 2 == 0 and missed < GIVEN_UP:
-        names = list(points(sinks))
+        names = list(points(sinks, more))
         Random(seed).shuffle(names)
         name = names[number // 2 % len(names)]
         # The batch in flight may have its offsets and be in the ledgers: then these are not reached in it.
-        flown = name == "offsets" or name.startswith(SINK_POINTS)
+        flown = name == "offsets" or name.startswith((*SINK_POINTS, *SHARD_POINTS))
         return Kill(name, committed + (1 if flown else random.randrange(2)) + 3 * missed)
     kind, soon = random.randrange(8), random.random() / (1 + missed)
     if kind == 0:

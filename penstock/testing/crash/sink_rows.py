@@ -192,5 +192,8 @@ def _quoted(name: str) -> str:
 
 READERS: dict[str, Callable[[Any, Any], Held]] = {
     "Sqlite": _sqlite, "Duckdb": _duckdb, "Files": _files, "Postgres": _postgres, "Kafka": _kafka,
+    "ParallelKafka": _kafka,
 }  # fmt: skip
-FORGETTERS: dict[str, Callable[[Any, Any], None]] = {"Postgres": _forget_postgres, "Kafka": _forget_kafka}
+FORGETTERS: dict[str, Callable[[Any, Any], None]] = {
+    "Postgres": _forget_postgres, "Kafka": _forget_kafka, "ParallelKafka": _forget_kafka,
+}  # fmt: skip

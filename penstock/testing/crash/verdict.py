@@ -39,10 +39,14 @@ class Checker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an output holds after a run that nothing disturbed: its rows, batch by batch."""
+    """What an output holds after a run that nothing disturbed: its rows, batch by batch.
+
+    Where a batch is not seen at one moment, the last one may be there in part until the run has ended.
+    """
 
     name: str
     batches: tuple[Rows, ...]
+    at_once: bool = True
 
     def judge(self, found: Rows, ended: bool) -> Verdict:
         """Compare what is found with the batches up to the last one that is there, or with all of them.
@@ -58,7 +62,8 @@ class Written:
                     last = number
                 else:
                     missing.append((number, row))
-        lost = [(number, row) for number, row in missing if ended or number <= last]
+        whole = last if self.at_once else last - 1
+        lost = [(number, row) for number, row in missing if ended or number <= whole]
         torn = sum(number == last for number, _ in lost)
         known = {row for rows in self.batches for row in rows}
         foreign = [row for row in +held if row not in known]
@@ -68,7 +73,7 @@ class Written:
         return Verdict(len(lost) - torn, twice, torn, len(foreign), tuple(said))
 
 
-def in_batches(name: str, rows: Sequence[tuple[Any, ...]], counts: Sequence[int]) -> Written:
+def in_batches(name: str, rows: Sequence[tuple[Any, ...]], counts: Sequence[int], *, at_once: bool = True) -> Written:
     """The rows of an undisturbed run, cut at the number that each batch wrote."""
     batches, at = [], 0
     for count in counts:
@@ -76,7 +81,7 @@ def in_batches(name: str, rows: Sequence[tuple[Any, ...]], counts: Sequence[int]
         at += count
     if at != len(rows):
         raise AssertionError(f"{name} has {len(rows)} rows, and its batches say {at}")
-    return Written(name, tuple(batches))
+    return Written(name, tuple(batches), at_once)
 
 
 def unequal(what: str, found: Any, wanted: Any) -> Verdict:
