@@ -128,6 +128,14 @@ class Join(Operator):
         """An inner join gives -1 for every pair of a row that is withdrawn; a padded row is never taken back."""
         return self.how == "inner"
 
+    def judges(self, sides: Sequence[Side]) -> tuple[bool, ...]:
+        """Of which sides a row may be late.
+
+        What corrects all that it ever gave (a running top, a global window) does so at the times of the rows it takes
+        back, however old: where both sides are kept for ever, such a row finds what it is about.
+        """
+        return tuple(not (all(self.forever) and side.signed) for side in sides)
+
     def holds(self, sides: Sequence[Side]) -> tuple[str, ...]:
         left, right = sides
         behind = f" less {words(self.lateness)}" if self.lateness else ""
