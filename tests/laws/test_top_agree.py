@@ -24,7 +24,9 @@ rows = st.fixed_dictionaries({
     "k": st.sampled_from(["a", "b", None]), "x": st.sampled_from([0.0, -0.0, float("nan"), None, 1.5, -3.0]),
     "v": st.one_of(st.integers(-2, 3), st.none()),
 })  # fmt: skip
-windows = st.sampled_from([None, ps.tumbling("4 seconds"), ps.tumbling("10 seconds", offset="3 seconds")])
+windows = st.sampled_from([
+    None, ps.tumbling("4 seconds"), ps.tumbling("10 seconds", offset="3 seconds"), ps.calendar("day"),
+])  # fmt: skip
 best = st.sampled_from(["greatest", "least"])
 
 
