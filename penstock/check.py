@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from penstock.corrections import refuse_signed, refuse_windows
+from penstock.corrections import old_corrections, refuse_signed, refuse_windows
 from penstock.duration import words
 from penstock.errors import PlanError, did_you_mean
 from penstock.event_time import FromColumn, Punctuated, TimeBase, Watermark
@@ -37,7 +37,7 @@ def checked(stage: AnyStage) -> tuple[str, ...]:
         )
     _inherited(stage)
     refuse_signed(stage)
-    return stage.operator.check(stage.sides)
+    return (*stage.operator.check(stage.sides), *old_corrections(stage))
 
 
 def check(plan: Plan) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def check(plan: Plan) -> tuple[str, ...]:
     _mode(plan)
     refuse_signed(plan)
     refuse_windows(plan)
-    return tuple(_warnings(plan))
+    return (*_warnings(plan), *old_corrections(plan))
 
 
 def _inherited(stage: AnyStage) -> None:

@@ -8,11 +8,13 @@ from penstock.aggregate import SKETCHES, Aggregate
 from penstock.duration import words
 from penstock.errors import PlanError
 from penstock.expression import columns_of
+from penstock.join import Join
 from penstock.node import Name, Node
 from penstock.plan import Input, Plan
 from penstock.row_steps import Map, MapBatches, Project, Where
-from penstock.stage import RowStage
-from penstock.window import EventPair
+from penstock.stage import Operator, RowStage
+from penstock.top import Top
+from penstock.window import EventPair, Global
 
 ADDED_UP = ("rows", "count", "sum")
 FACT, COMPUTED = "a fact", "computed"
@@ -56,6 +58,34 @@ def refuse_signed(stage: Plan | RowStage) -> None:
             "in what is written, the column op says whether a row comes (+1) or is withdrawn (-1)",
             "rename it: .select(..., kind='op')",
         )
+
+
+def old_corrections(stage: Plan | RowStage) -> list[str]:
+    """Warn where what is corrected may be so old that the correction is late."""
+    forgets = not isinstance(stage.window, Global) if isinstance(stage, Plan) else _forgets(stage.operator)
+    return [
+        f"{one.source.name} corrects what it gave however old it is, and a correction that comes behind W is late for "
+        f'{stage.label}: read it in ps.global_window(), by a join that says keep="forever", or by top without window='
+        for one in stage.inputs
+        if forgets and one.source.derived is not None and _corrects_all(one.source.derived.stage)
+    ]
+
+
+def _forgets(operator: Operator) -> bool:
+    """Whether a stage that takes rows back does so only for as long as W allows."""
+    return (isinstance(operator, Join) and not all(operator.forever)) or (
+        isinstance(operator, Top) and operator.window is not None
+    )
+
+
+def _corrects_all(stage: Plan | RowStage) -> bool:
+    """Whether a stage may take back what it gave long ago."""
+    if isinstance(stage, Plan):
+        return isinstance(stage.window, Global) and stage.withdraws()
+    if isinstance(stage.operator, Top):
+        return stage.operator.window is None
+    above = [one.source.derived.stage for one in stage.inputs if one.source.derived is not None]
+    return stage.withdraws() and not _forgets(stage.operator) and any(map(_corrects_all, above))
 
 
 def refuse_windows(plan: Plan) -> None:

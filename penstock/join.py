@@ -13,7 +13,7 @@ from penstock.instant import MAX_TIME
 from penstock.joined import check_how, check_keys, check_prefix, joined_schema
 from penstock.schema import Column, Schema
 from penstock.stage import MAIN, Operator, Side, refuse_lists
-from penstock.window import Sliding, WindowRule
+from penstock.window import Calendar, Sliding, WindowRule
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Limit = Duration | Col | Name | None
@@ -52,7 +52,7 @@ class Within:
 class Together:
     """Both rows lie in the same window."""
 
-    window: Sliding
+    window: Sliding | Calendar
 
     def __str__(self) -> str:
         return f"both in one of the {self.window}"
@@ -127,6 +127,14 @@ class Join(Operator):
     def corrects(self, sides: Sequence[Side]) -> bool:
         """An inner join gives -1 for every pair of a row that is withdrawn; a padded row is never taken back."""
         return self.how == "inner"
+
+    def judges(self, sides: Sequence[Side]) -> tuple[bool, ...]:
+        """Of which sides a row may be late.
+
+        What corrects all that it ever gave (a running top, a global window) does so at the times of the rows it takes
+        back, however old: where both sides are kept for ever, such a row finds what it is about.
+        """
+        return tuple(not (all(self.forever) and side.signed) for side in sides)
 
     def holds(self, sides: Sequence[Side]) -> tuple[str, ...]:
         left, right = sides
@@ -212,13 +220,13 @@ def _together(window: object, between: object, inclusive: tuple[bool, bool]) -> 
             "rows meet in the same window, or within limits around the left row's time",
             'write window=ps.tumbling("10 seconds"), or between=("0", "5 minutes")',
         )
-    if not isinstance(window, Sliding):
+    if not isinstance(window, (Sliding, Calendar)):
         raise PlanError(
             f"join cannot meet in {window}",
-            "rows are joined in windows that follow one another, all of one length",
-            'write window=ps.tumbling("10 seconds")',
+            "rows are joined in windows that follow one another",
+            'write window=ps.tumbling("10 seconds") or window=ps.calendar("day")',
         )
-    if window.size != window.slide:
+    if isinstance(window, Sliding) and window.size != window.slide:
         raise PlanError(
             f"join cannot meet in {window}",
             "these windows overlap, so that two rows would be joined once for each window they share",

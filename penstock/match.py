@@ -234,6 +234,12 @@ def _check_end(asked: Pattern) -> None:
             "leave one .optional() out",
         )
     for number, step in enumerate(asked.taken):
+        if step.eager and step.inner == "any":
+            raise PlanError(
+                f"the step {step.name!r} is greedy and allows combinations",
+                "a greedy step takes every event that it can, and combinations leave out some that it could take",
+                "leave out .greedy() or .allow_combinations()",
+            )
         if step.eager and not asked.bars[-1] and len(asked.taken) in asked.reached(number):
             raise PlanError(
                 f"the step {step.name!r} is greedy, and a match may end with it",

@@ -10,7 +10,7 @@ from penstock.duration import words
 from penstock.errors import PlanError, did_you_mean
 from penstock.schema import Column, Schema
 from penstock.stage import MAIN, Operator, Side, refuse_lists
-from penstock.window import Sliding
+from penstock.window import Calendar, Sliding
 
 Best = Literal["greatest", "least"]
 RANK = "rank"
@@ -28,7 +28,7 @@ class Top(Operator):
     n: int
     by: str
     best: Best = "greatest"
-    window: Sliding | None = None
+    window: Sliding | Calendar | None = None
     lateness: int | None = None
 
     def check(self, sides: Sequence[Side]) -> tuple[str, ...]:
@@ -108,11 +108,17 @@ def top_rule(n: int, *, by: str, best: str = "greatest", window: object = None, 
             "the best rows are those with the greatest values, or with the least",
             did_you_mean(str(best), get_args(Best), 'write best="greatest" or best="least"'),
         )
-    if window is not None and (not isinstance(window, Sliding) or window.size != window.slide):
+    if window is not None and not _in_a_row(window):
         raise PlanError(
             f"top of {window}",
-            "the best rows are those of windows that follow one another, all of one length",
-            'write window=ps.tumbling("10 minutes")',
+            "the best rows are those of windows that follow one another",
+            'write window=ps.tumbling("10 minutes") or window=ps.calendar("day")',
         )
+    assert window is None or isinstance(window, (Sliding, Calendar))
     chosen: Best = "greatest" if best == "greatest" else "least"
     return Top(n, by, chosen, window, None if window is None else lateness)
+
+
+def _in_a_row(window: object) -> bool:
+    """Whether windows follow one another, so that a row is in one."""
+    return isinstance(window, Calendar) or (isinstance(window, Sliding) and window.size == window.slide)

@@ -50,6 +50,14 @@ def assign(compiled: Compiled, times: np.ndarray) -> Assigned:
     raise TypeError(f"{rule!r} is no window of ours")
 
 
+def bounds(rule: Sliding | Calendar, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The start and the end of each event time's window, of windows that follow one another."""
+    if isinstance(rule, Calendar):
+        return _calendar(rule, times) if len(times) else (times, times)
+    start = _floor(times, rule.size, rule.offset)
+    return start, start + rule.size
+
+
 def slices(rule: Sliding, times: np.ndarray) -> np.ndarray:
     """The start of each event time's slice: the edges are the starts and the ends of windows."""
     base = _floor(times, rule.slide, rule.offset)

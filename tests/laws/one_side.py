@@ -61,6 +61,7 @@ class Both:
         self.parts: dict[str, bytes] = {}
         self.offsets: dict[str, int] = defaultdict(int)
         self.outputs: list[tuple[str, dict[str, Any], int]] = []
+        self.ops: list[int] = []
         self.late = self.bad = self.read = 0
 
     def play(self, batch: Batch) -> None:
@@ -113,12 +114,14 @@ class Both:
         """Each key's rows in the same order, of each output."""
         left, right = defaultdict(list), defaultdict(list)
         for out in said.rows:
-            left[out.output, repr(self.keys(out.output, out.row))].append((exact_row(out.row), out.time))
+            left[out.output, repr(self.keys(out.output, out.row))].append((exact_row(out.row), out.time, out.op))
         for name, out in made.outputs.items():
             rows = from_arrow(out.batch, self.schema_of(name))
-            for row, time in zip(rows, out.times.tolist(), strict=True):
-                right[name, repr(self.keys(name, row))].append((exact_row(row), time))
+            ops = [1] * len(rows) if out.ops is None else out.ops.tolist()
+            for row, time, op in zip(rows, out.times.tolist(), ops, strict=True):
+                right[name, repr(self.keys(name, row))].append((exact_row(row), time, op))
                 self.outputs.append((name, row, time))
+                self.ops.append(op)
         assert left == right
 
     def schema_of(self, output: str) -> Schema:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given, note, strategies as st
 
 import penstock as ps
@@ -15,8 +16,9 @@ from penstock.window import WindowRule
 from tests.laws.comparing import same_value
 from tests.laws.profile import law
 from tests.laws.streams import rows_near
-from tests.laws.test_stages_agree import check
+from tests.laws.test_stages_agree import FLOWS, check
 
+ENGINES = ("reference", "columnar")
 TRIGGERS = (
     ps.at_watermark(), ps.at_watermark(early=ps.count(1)), ps.at_watermark(early=ps.count(3), late=ps.count(2)),
     ps.repeat(ps.count(1)), ps.repeat(ps.count(2)), ps.at_watermark(early=ps.every("4 us"), late=ps.after("2 us")),
@@ -178,6 +180,45 @@ def test_corrected_pieces_add_up_to_the_answer_of_the_batch(data: st.DataObject,
         total.update(dict(pane.values))  # type: ignore[arg-type]
     wanted = {place: Counter(dict(pane.values)) for place, pane in answer(batch, batches).items()}
     assert {place: total for place, total in totals.items() if total["w"]} == wanted
+
+
+keyed = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 6), st.integers(0, 9)), min_size=1, max_size=4)
+
+
+@pytest.mark.parametrize("name", ["top, join for ever", "all time, join for ever, all time"])
+@law(20)
+@given(batches=st.lists(st.tuples(keyed, keyed, st.booleans()), max_size=5), engine=st.sampled_from(ENGINES))
+def test_what_is_corrected_long_after_w_has_passed_it_is_corrected_for_ever(
+    batches: list[Any], engine: str, name: str
+) -> None:
+    """W is past all rows of a batch when the next one comes; in the end that stands which stands in one batch."""
+    script, whole = Script(FLOWS[name](), engine), Script(FLOWS[name](), "reference")
+    every: list[dict[str, Any]] = []
+    for number, (ones, twos, restart) in enumerate(batches):
+        rows = [{"k": k, "v": v, "x": None, "at": 50 * number + at} for k, v, at in ones]
+        rows += [{"@source": "two", "k": k, "v": v, "x": None, "then": 50 * number + at} for k, v, at in twos]
+        script.batch(list(rows), now=1000)
+        script.batch([{"k": "none", "at": 50 * number + 30}, {"@source": "two", "k": "none", "then": 50 * number + 30}])
+        script.batch([])
+        if restart:
+            script.restart()
+        every += rows
+    script.end()
+    whole.batch(every, now=1000)
+    whole.end()
+    assert not script.late
+    assert _standing(script) == _standing(whole)
+
+
+def _standing(script: Script) -> Counter[str]:
+    """What was given and not taken back."""
+    stands: Counter[str] = Counter()
+    for one in (one for one in script.rows if one.row["k"] != "none"):
+        stands[repr(sorted(one.row.items()))] += one.op
+    for pane in (pane for pane in script.panes if pane.key != ("none",)):
+        stands[repr((pane.key, sorted(pane.values.items())))] += pane.op
+    assert all(count >= 0 for count in stands.values())
+    return +stands
 
 
 def _empty(pane: Pane, counted: str) -> bool:

@@ -34,6 +34,8 @@ def rules(draw: st.DrawFn, *, bounded: bool = False) -> Join:
         "how": draw(st.sampled_from(HOWS)), "lateness": us(draw(st.sampled_from([0, 0, 3, 12]))), "prefix": "r_",
     }  # fmt: skip
     kind = draw(st.sampled_from(["near", "column", "window", *([] if bounded else ["ever"])]))
+    if kind == "window" and draw(st.integers(0, 7)) == 7:
+        return join_rule(window=ps.calendar("day", zone="Asia/Tokyo"), **said)
     if kind == "window":
         return join_rule(window=ps.tumbling(us(draw(st.sampled_from([5, 8]))), offset=us(3)), **said)
     if kind == "ever":

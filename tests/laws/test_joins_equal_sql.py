@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from penstock.duration import DAY, HOUR
 from penstock.engine.operators.join import JoinOperator
 from penstock.engine.operators.table_join import TableOperator
 from penstock.engine.operators.temporal import TemporalOperator
@@ -17,6 +18,7 @@ from penstock.reference.operators.join import JoinMachine
 from penstock.reference.operators.operator import Out
 from penstock.reference.operators.table_join import TableMachine
 from penstock.reference.operators.temporal import TemporalMachine
+from penstock.window import Calendar
 from tests.laws.joining import LEFT, RIGHT, Both, Step, steps
 from tests.laws.profile import law
 from tests.laws.test_joins_agree import rules
@@ -48,11 +50,18 @@ def condition(rule: Join) -> str:
     """When two rows belong together, in SQL."""
     keys = " and ".join(f'l."{a}" = r."{b}"' for a, b in zip(LEFT.keys, RIGHT.keys, strict=True))
     if isinstance(rule.reach, Together):
-        size, shift = rule.reach.window.size, rule.reach.window.offset
+        size, shift = sized(rule.reach)
         return f"{keys} and {window('l.t', size, shift)} = {window('r.t', size, shift)}"
     assert isinstance(rule.reach, Within)
     low, high = limit(rule.reach.low, "-(2**60)"), limit(rule.reach.high, "2**60")
     return f"{keys} and r.t between {low} and {high}"
+
+
+def sized(reach: Together) -> tuple[int, int]:
+    """How long windows are and where they begin; the days of the law are Tokyo's, whose clocks are never changed."""
+    if isinstance(reach.window, Calendar):
+        return DAY, -9 * HOUR
+    return reach.window.size, reach.window.offset
 
 
 def window(time: str, size: int, shift: int) -> str:
@@ -63,7 +72,7 @@ def query(rule: Join) -> str:
     """The whole join as one query."""
     windows = ""
     if isinstance(rule.reach, Together):
-        size, shift = rule.reach.window.size, rule.reach.window.offset
+        size, shift = sized(rule.reach)
         start = window("l.t" if rule.once else "coalesce(l.t, r.t)", size, shift)
         windows = f", ({start})::bigint, ({start})::bigint + {size}"
     if rule.once:

@@ -70,6 +70,14 @@ def firsts() -> ps.Stream:
     return retracting(source("one"), 10, n=ps.rows(), v=ps.sum("v"), x=ps.max("x"), d=ps.distinct("v")).stream
 
 
+def of_all_time(stream: ps.Stream, **what: ps.Aggregate) -> ps.Panes:
+    """What stands of each key, with every change of it."""
+    return (
+        stream.key_by("k").window(ps.global_window()).trigger(ps.repeat(ps.after("0"))).retracting().aggregate(**what)
+    )
+
+
+RISING = ps.pattern("low").next("high", "n > low.n").one_or_more().within("40 us")
 FLOWS: dict[str, Callable[[], ps.Panes | ps.Rows]] = {
     "dedup, windows": lambda: windows(source("one").dedup("v", within="8 us")),
     "join, windows": lambda: windows(joined("inner")),
@@ -117,6 +125,17 @@ FLOWS: dict[str, Callable[[], ps.Panes | ps.Rows]] = {
         ps.global_window()).trigger(ps.repeat(ps.count(1))).retracting().aggregate(v=ps.sum("v"), n=ps.rows()),
     "corrections, join": lambda: firsts().select("k", "n", "v").join(
         source("two", "then").select("k", "then", w="v"), on="k", between=("-8 us", "15 us")),
+    "top, join for ever": lambda: source("one").key_by("k").top(2, by="v").join(
+        source("two", "then").select("k", "then", w="v"), on="k", keep="forever"),
+    "all time, join for ever, all time": lambda: of_all_time(of_all_time(source("one"), n=ps.rows(), v=ps.sum("v"))
+        .stream.select("k", "n", "v").join(source("two", "then").select("k", "then", w="v"), on="k", keep="forever"),
+        pairs=ps.rows(), v=ps.sum("v"), w=ps.max("w")),
+    "windows, pattern": lambda: windows(source("one")).stream.key_by("k").match(
+        RISING, output={"low": "low.n", "high": "high.n"}, timeouts=True, skip=ps.no_skip()),
+    "pattern, windows": lambda: windows(source("one").key_by("k").match(
+        ps.pattern("low").then("high", "v > low.v").within("15 us"), output={"by": "high.v - low.v"})),
+    "temporal join, windows": lambda: windows(source("one").temporal_join(
+        source("two", "then").select("k", "then", w="v"), on="k", how="left")),
     "corrections, join with themselves, windows": lambda: retracting(firsts().select("k", "n", at1="window_end").join(
         firsts().select("k", "v", "x", "pane_timing"), on="k", window=ps.tumbling("20 us")), 30, v=ps.sum("v"),
         n=ps.rows(), x=ps.min("x")),

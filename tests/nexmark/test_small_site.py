@@ -74,6 +74,18 @@ def counted(site: Site) -> ps.Stream:
     return counts.aggregate(bid_count=ps.rows()).stream.select("id", "item_name", "bid_count", every="1")
 
 
+def with_bids(site: Site) -> ps.Windowed:
+    """Auctions with their bids, and those that have none once no bid can come."""
+    bids = site.bids.select("auction", "price")
+    met = site.auctions.select("id").join(bids, on={"id": "auction"}, keep="forever", how="left")
+    return met.key_by("id").window(ps.global_window()).trigger(UPDATED)
+
+
+def q101(site: Site) -> ps.Panes:
+    """The highest bid of each auction, if there is one."""
+    return with_bids(site).accumulating().aggregate(max_price=ps.max("price"))
+
+
 def q102(site: Site) -> ps.Stream:
     """The auctions with at least as many bids as there are for one, on average."""
     bids = site.bids.window(ps.global_window()).trigger(UPDATED).retracting()
@@ -90,6 +102,12 @@ def q103(site: Site) -> ps.Stream:
     return site.auctions.select("id", "item_name").join(many, on={"id": "auction"}, keep="forever")
 
 
+def q104(site: Site) -> ps.Stream:
+    """The auctions that are not among those with fewer than twenty bids."""
+    counts = with_bids(site).retracting().aggregate(n=ps.count("price")).stream
+    return counts.where("n = 0 or n >= 20").select("id")
+
+
 def q105(site: Site) -> ps.Stream:
     """The auctions with the most bids."""
     return counted(site).key_by("every").top(1_000, by="bid_count")
@@ -104,7 +122,9 @@ def q106(site: Site) -> ps.Panes:
     return least.aggregate(min_final=ps.min("final"))
 
 
-VIEWS = {**QUERIES, "q2": q2, "q6": q6, "q102": q102, "q103": q103, "q105": q105, "q106": q106}
+VIEWS = {
+    **QUERIES, "q2": q2, "q6": q6, "q101": q101, "q102": q102, "q103": q103, "q104": q104, "q105": q105, "q106": q106,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("query", list(EXPECTED))

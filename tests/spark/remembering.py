@@ -11,7 +11,7 @@ START = "2026-05-01T12:00:00"
 
 
 class Streaks(ps.KeyedFunction):
-    """Three scores of a user in a row that are not below one another; a timer forgets a streak."""
+    """Three scores of a user in a row that are not below one another; two seconds of silence end a streak."""
 
     output = "user string, points long"
     sides: ClassVar = {"ended": "user string"}
@@ -23,8 +23,13 @@ class Streaks(ps.KeyedFunction):
         self.last = event["points"]
         if self.length == 3:
             context.emit(user=key, points=event["points"])
-            context.emit_to("ended", user=key)
             self.length = 0
+        context.cancel(name="idle")
+        context.timer("2 seconds", "idle")
+
+    def on_timer(self, timer: Any, key: Any, context: Any) -> None:
+        context.emit_to("ended", user=key)
+        self.length = 0
 
 
 class Records(ps.KeyedFunction):

@@ -1,13 +1,15 @@
-"""Does Spark give the panes that the case files say: ten that have every window, mode and timing."""
+"""Does Spark give what the case files say: ten with every window, mode and timing; and worked examples 14 to 16?"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from penstock.testing.cases import read
 from penstock.testing.player import play
+from tests.examples import test_remembering as worked
 
 ROOT = Path(__file__).parents[1]
 CASES = {case.name: case for path in ("transcripts/beam.toml", "book/accumulation_tables.toml",
@@ -30,3 +32,15 @@ TEN = [
 @pytest.mark.parametrize("name", TEN)
 def test_case_on_spark(name: str) -> None:
     assert play(CASES[name], "spark").failure is None
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        worked.test_14_three_failed_logins_in_a_row,
+        worked.test_15_clicks_within_five_minutes_of_an_impression,
+        worked.test_16_an_order_at_the_rate_of_its_moment,
+    ],
+)
+def test_worked_example_on_spark(example: Callable[[str], None]) -> None:
+    example("spark")

@@ -226,6 +226,39 @@ def test_an_inner_join_withdraws_what_it_gave(engine: str) -> None:
     script.expect_rows("user  n  name\nann  2  Anna")
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_stands_for_ever_is_corrected_however_old_it_is(engine: str) -> None:
+    names = source("user string, name string", "names", "since")
+    best = source().key_by("user").top(1, by="points").select("user", "points")
+    script = Script(best.join(names, on="user", keep="forever"), engine)
+    script.batch([row("ann", "12:00", 5), {"@source": "names", "user": "ann", "name": "Ann", "since": "12:00"}])
+    script.expect_rows("user  points  name\nann  5  Ann")
+    for _ in range(2):
+        script.watermark("13:00")
+    script.batch([row("ann", "13:00", 7)])
+    script.expect_rows("user  points  name  op\nann  5  Ann  -1\nann  7  Ann  1")
+    script.expect_late()
+    assert best.join(names, on="user", keep="forever").check() == (
+        "the join keeps every row of left for ever: its memory grows with the stream",
+        "the join keeps every row of right for ever: its memory grows with the stream",
+    )
+
+
+def test_where_a_correction_may_come_too_late_it_is_said() -> None:
+    names = source("user string, name string", "names", "since")
+    best = source().key_by("user").top(1, by="points").select("user", "points")
+    ever = best.join(names, on="user", keep="forever")
+    said = "top.rows corrects what it gave however old it is, and a correction that comes behind W is late for "
+    for reads, label in (
+        (best.join(names, on="user", between=("0", "1 hour")), "join"),
+        (hourly(best, "user", "retracting", n=ps.rows()), "windows"),
+        (best.key_by("user").top(1, by="points", window=ps.tumbling("1 hour")), "top"),
+    ):
+        assert any(one.startswith(said + label) for one in reads.check())
+    assert any(one.startswith("join.rows corrects") for one in hourly(ever, "user", "retracting", n=ps.rows()).check())
+    assert not any("corrects" in one for one in hourly(counted().stream, "user", "retracting", n=ps.rows()).check())
+
+
 def test_panes_that_replace_one_another_need_their_withdrawals() -> None:
     wrong = refused(lambda: counted("accumulating").stream)
     assert "replace one another" in wrong.what

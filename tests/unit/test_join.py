@@ -155,6 +155,18 @@ def test_rows_of_one_window_meet_and_say_which() -> None:
     assert join.held == 0
 
 
+def test_rows_of_one_day_meet_though_it_has_an_hour_less() -> None:
+    join = Playing(window=ps.calendar("day", zone="Europe/Berlin"), how="left")
+    first, last = "2026-03-28T23:00:00Z", "2026-03-29T21:59:59Z"
+    clicks = [click(last), click("2026-03-29T22:00:00Z", offset=1)]
+    rows = join.batch([impression(first), impression(last, offset=1)], clicks)
+    assert [row["at"] for row in rows] == [parse(first), parse(last)]
+    assert {(row["window_start"], row["window_end"]) for row in rows} == {(parse(first), parse("2026-03-29T22:00:00Z"))}
+    assert join.held == 4
+    join.batch([], [], w="2026-03-29T22:00:00Z")
+    assert join.held == 1
+
+
 def test_a_bound_may_be_a_column() -> None:
     auctions = Side("auctions", schema("id long, at timestamp, expires timestamp"), ("id",))
     bids = Side("bids", schema("auction long, bid_at timestamp"), ("auction",))

@@ -64,6 +64,11 @@ def shown(given: Any) -> list[tuple[Any, ...]]:
         ),
         (lambda: rule(pattern("high").optional().within("1 s")), "every step may be lacking", ".optional()"),
         (lambda: rule(TWO.one_or_more().greedy()), "'low' is greedy", "must come"),
+        (
+            lambda: rule(pattern("high").one_or_more().greedy().allow_combinations().next("low").within("1 s")),
+            "'high' is greedy and allows combinations",
+            "leave out .greedy()",
+        ),
         (lambda: rule(TWO, skip=to_last("hihg")), "takes no event", "did you mean 'high'?"),
         (lambda: rule(TWO.next("x", "price > higg.price")), "no step 'higg'", "did you mean 'high'?"),
         (lambda: rule(TWO.next("x", "price > high.prize")), "names the column 'prize'", "did you mean 'price'?"),

@@ -89,6 +89,19 @@ def test_the_best_of_a_window_are_given_when_it_is_over(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_the_best_of_a_day_are_those_of_its_time_zone(engine: str) -> None:
+    top = bids().key_by("auction").top(1, by="price", window=ps.calendar("day", zone="Europe/Berlin"))
+    script = Script(top, engine)
+    times = ("2026-03-28T22:59:59Z", "2026-03-28T23:00:00Z", "2026-03-29T21:59:59Z", "2026-03-29T22:00:00Z")
+    script.batch([bid(1, at, at, time) for at, time in enumerate(times)], now="2026-03-30")
+    script.end()
+    script.expect_rows("bidder  window_start  window_end\n"
+                       "0  2026-03-27T23:00:00Z  2026-03-28T23:00:00Z\n"
+                       "2  2026-03-28T23:00:00Z  2026-03-29T22:00:00Z\n"
+                       "3  2026-03-29T22:00:00Z  2026-03-30T22:00:00Z")  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_row_that_is_withdrawn_makes_room_for_the_next(engine: str) -> None:
     early = bids().key_by("auction").window(ps.tumbling("1 hour")).trigger(ps.at_watermark(early=ps.count(1)))
     counts = early.retracting().aggregate(n=ps.rows(), price=ps.min("price"))

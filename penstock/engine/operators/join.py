@@ -59,6 +59,7 @@ class JoinOperator:
         self.rule, self.left, self.right = rule, *sides
         named = {} if rule.once else right_columns(self.right, rule.prefix)
         together = rule.reach if isinstance(rule.reach, Together) else None
+        self.judges = rule.judges(sides)
         self.joined = Joined(sides, rule.outputs(sides)[MAIN], named, together)
         # Left rows of a semi or anti join are gone with their first partner, rows that may be withdrawn when they are;
         # elsewhere a mark says "has met one".
@@ -73,7 +74,7 @@ class JoinOperator:
         bound = max(memory.bound, plus(clock.watermark, -self.rule.lateness))
         late, fresh = [], []
         for number, rows in enumerate(arrivals):
-            behind = rows.times < bound
+            behind = rows.times < (bound if self.judges[number] else MIN_TIME)
             late.append(rows.take(behind) if behind.any() else None)
             fresh.append(self._fresh(number, rows.take(~behind) if behind.any() else rows))
         left, right = fresh

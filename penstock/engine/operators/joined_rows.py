@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.arrow import arrow_schema
+from penstock.engine.assign import bounds
 from penstock.engine.cells import take_column
 from penstock.engine.operators.kept_rows import Stored, ranks
 from penstock.engine.operators.kept_runs import Run
 from penstock.engine.operators.netting import left_over
 from penstock.engine.operators.operator import Outgoing
-from penstock.engine.operators.reaching import window_starts
 from penstock.join import Together
 from penstock.schema import Schema
 from penstock.stage import Side
@@ -98,9 +98,8 @@ class Joined:
     def _windows(self, reach: Together, one: Given) -> list[pa.Array]:
         table, rows = (one.right, one.right_rows) if one.left is None else (one.left, one.left_rows)
         assert table is not None
-        start = window_starts(reach, table.kept.times[rows])
         kind = self.schema.field("window_start").type
-        return [pa.array(bound).cast(kind) for bound in (start, start + reach.window.size)]
+        return [pa.array(bound).cast(kind) for bound in bounds(reach.window, table.kept.times[rows])]
 
 
 def _net(rows: Outgoing) -> Outgoing:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from penstock.engine.assign import bounds
 from penstock.engine.numbers import constant
 from penstock.engine.saturate import plus
 from penstock.instant import MAX_TIME, MIN_TIME
@@ -49,16 +50,9 @@ def right_reach(rule: Join, times: np.ndarray) -> Reach:
     return Reach(low, high, np.minimum(high, FOREVER))
 
 
-def window_starts(reach: Together, times: np.ndarray) -> np.ndarray:
-    """The start of the window that each time lies in."""
-    rule = reach.window
-    return (times - rule.offset) // rule.size * rule.size + rule.offset
-
-
 def _window(reach: Together, times: np.ndarray) -> Reach:
-    start = window_starts(reach, times)
-    last = start + (reach.window.size - 1)
-    return Reach(start, last, last)
+    start, end = bounds(reach.window, times)
+    return Reach(start, end - 1, end - 1)
 
 
 def _instants(

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.arrow import arrow_schema
+from penstock.engine.assign import bounds
 from penstock.engine.cells import Cells, take_arrays
 from penstock.engine.combine import Rows
 from penstock.engine.finding import Finder, wanted_keys
@@ -95,8 +96,7 @@ class TopOperator:
         rule = self.rule.window
         if rule is None:
             return constant(0, len(times)), constant(MAX_TIME, len(times))
-        start = (times - rule.offset) // rule.size * rule.size + rule.offset
-        return start, start + rule.size
+        return bounds(rule, times)
 
     def _cells(self, rows: Rows) -> Cells:
         keys = tuple(canonical(rows.batch.column(name)) for name in self.side.keys)

@@ -48,6 +48,7 @@ class JoinMachine:
     def __init__(self, rule: Join, sides: Sequence[Side]) -> None:
         self.rule, self.left, self.right = rule, *sides
         self.named = {} if rule.once else right_columns(self.right, rule.prefix)
+        self.judges = rule.judges(sides)
         self.memory = Memory()
 
     def step(self, arrivals: Sequence[Sequence[Record]], watermark: int, now: int) -> Emitted:
@@ -57,7 +58,7 @@ class JoinMachine:
         fresh: tuple[list[Held], list[Held]] = ([], [])
         for number, make in enumerate((self._left, self._right)):
             for record in arrivals[number]:
-                if record.time < memory.bound:
+                if self.judges[number] and record.time < memory.bound:
                     emitted.late.append((number, record))
                 else:
                     fresh[number].append(make(record))
