@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from penstock.checkpoint.status import Standing, standing
-from penstock.checkpoint.store import Store
+from penstock.checkpoint.store import LocalStore, Store
 from penstock.monitor.said import Failure, Waiting, failure, waiting
+
+if TYPE_CHECKING:
+    from penstock.checkpoint.status import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +50,13 @@ class Situation:
 
 def situation(checkpoint: str | Store) -> Situation:
     """How the run of a checkpoint is situated now, as a few small files tell."""
+    from penstock.checkpoint.status import standing
+
     return situated(standing(checkpoint), checkpoint if not isinstance(checkpoint, str) else None)
 
 
 def situated(found: Standing, store: Store | None = None, at: float | None = None) -> Situation:
     """The situation of a run whose standing is known; `store` has its files, where they are not on a local disk."""
-    from penstock.checkpoint.store import LocalStore
-
     files = LocalStore(found.checkpoint) if store is None else store
     owner = found.owner
     stopped = owner is None or owner.released
