@@ -46,7 +46,7 @@ def fitting(look: Look, width: int, height: int) -> RenderableType:
     for section, rows in _placed(look, height - used, len(apart)):
         made += [*apart, section(look, rows)]
         used += len(apart) + 1 + rows
-    return Group(*made, *[Text()] * max(0, height - used - 1), Text("q ends the view, not the run", "dim"))
+    return Group(*made, *[Text()] * max(0, height - used), Text("q ends the view, not the run", "dim"))
 
 
 def _placed(look: Look, lines: int, apart: int) -> list[tuple[Section, int]]:
@@ -90,7 +90,7 @@ def head(look: Look) -> RenderableType:
 def attention(look: Look, lines: int, short: bool) -> RenderableType:
     """What is the matter, most urgent first; with the cause below, where there is room."""
     if not look.concerns:
-        return Text(look.said, "green")
+        return Text(look.said, "green", no_wrap=bool(lines), overflow="ellipsis")
     each = 1 if short else 2
     shown = look.concerns if not lines else look.concerns[: max(1, lines // each)]
     made = []
@@ -127,7 +127,7 @@ def numbers(look: Look) -> RenderableType:
         table.add_column(style="cyan", no_wrap=True, min_width=max(len(name) for name, _ in told[place::2]))
         table.add_column(no_wrap=True, overflow="ellipsis")
     for place in range(0, len(told), 2):
-        table.add_row(*told[place], *(told[place + 1] if place + 1 < len(told) else ("", "")))
+        _add(table, *told[place], *(told[place + 1] if place + 1 < len(told) else ("", "")))
     return table
 
 
@@ -164,18 +164,24 @@ def _table(*columns: str) -> Table:
     return table
 
 
+def _add(table: Table, *cells: str | Text) -> None:
+    """A row whose cells are taken as they are: in a plain string brackets would be read as styles."""
+    table.add_row(*[Text(one) if isinstance(one, str) else one for one in cells])
+
+
 def partitions(look: Look, rows: int) -> RenderableType:
     """The partitions, those that are furthest behind first; the one that the watermark waits for is marked."""
     last = look.observed[-1]
-    table = _table("partition", "watermark", "behind", "newest event", "silent", "lag", "")
+    table = _table("partition", "watermark", "behind", "silent", "lag", "to log", "from log", "")
     slowest = lagging(last)[0]
     order = sorted(last.partitions, key=lambda one: (one["idle"], one["watermark"], name_of(one)))
     for one in order[:rows]:
         name = name_of(one)
         note = Text("idle", "dim") if one["idle"] else Text("slowest", "yellow") if name == slowest else Text()
         lag = "" if one.get("lag") is None else f"{one['lag']:,}"
-        table.add_row(harmless(name), clock(one["watermark"]), _behind(last, one), clock(one["newest"]),
-                      span(one["silent_for"]) if one["silent_for"] else "", lag, note)  # fmt: skip
+        skew = ["" if one.get(way) is None else span(one[way]) for way in ("to_log", "from_log")]
+        silent = span(one["silent_for"]) if one["silent_for"] else ""
+        _add(table, harmless(name), clock(one["watermark"]), _behind(last, one), silent, lag, *skew, note)
     return table
 
 
@@ -188,7 +194,7 @@ def batches(look: Look, rows: int) -> RenderableType:
     table = _table("batch", "took", "events", "panes", "late", "read", "step", "sinks", "waiting", "")
     for one in reversed(look.observed[-rows:]):
         shares = [percent(one.shares.get(part, 0.0)) for part in ("read", "step", "sinks", "waiting")]
-        table.add_row(f"{one.batch:,}", span(one.seconds * 1e6), f"{one.counts.get('read', 0):,}", f"{results(one):,}",
+        _add(table, f"{one.batch:,}", span(one.seconds * 1e6), f"{one.counts.get('read', 0):,}", f"{results(one):,}",
                       f"{one.counts.get('late', 0):,}", *shares, "again" if one.replayed else "")  # fmt: skip
     return table
 
@@ -197,7 +203,7 @@ def hot_keys(look: Look, rows: int) -> RenderableType:
     """The keys with the largest shares."""
     table = _table("key", "share", "at least")
     for key, share, error in look.observed[-1].hot[:rows]:
-        table.add_row(harmless(str(key)), percent(share), percent(max(0.0, share - error)))
+        _add(table, harmless(str(key)), percent(share), percent(max(0.0, share - error)))
     return table
 
 
@@ -212,6 +218,6 @@ def sinks(look: Look, rows: int) -> RenderableType:
         if given is not None and has is not None and given != has:
             note = Text("differs", "bold red")
         ledger = "keeps none" if not held.get("ledgered", True) else "" if has is None else f"{has:,}"
-        table.add_row(harmless(name), "" if given is None else f"{given:,}", ledger,
+        _add(table, harmless(name), "" if given is None else f"{given:,}", ledger,
                       "" if held.get("rows") is None else f"{held['rows']:,}", note)  # fmt: skip
     return table
