@@ -79,7 +79,7 @@ def _follow(watching: Watching) -> None:
         looked = time.monotonic()
         while True:
             # Drawn again and again also without news: the terminal may have another size, and time goes by.
-            screen.update(fitting(look, console.width, console.height))
+            screen.update(fitting(look, console.height))
             if _quit(max(0.0, looked + LOOK_EVERY - time.monotonic())):
                 return
             look, looked = watching.look(), time.monotonic()

@@ -36,7 +36,7 @@ def whole(look: Look) -> RenderableType:
     return Group(*made)
 
 
-def fitting(look: Look, width: int, height: int) -> RenderableType:
+def fitting(look: Look, height: int) -> RenderableType:
     """As much as fits: what is the matter and the numbers always, then the tables, each with fewer rows if it must."""
     roomy = height >= ROOMY
     said = max(2, height // 4)

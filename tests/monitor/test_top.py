@@ -66,7 +66,7 @@ def checkpoint(tmp_path: Path) -> str:
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (140, 40), (40, 12), (200, 60), (20, 5)])
 @pytest.mark.parametrize("batches", [0, 1, 20])
 def test_the_view_fits_whatever_the_terminal(width, height, batches):
-    lines = shown(fitting(look(run_of(batches, **BUSY) if batches else [], RUNNING), width, height), width)
+    lines = shown(fitting(look(run_of(batches, **BUSY) if batches else [], RUNNING), height), width)
     assert max(len(line) for line in lines) <= width
     if height >= 12:
         assert len(lines) == height
@@ -74,7 +74,7 @@ def test_the_view_fits_whatever_the_terminal(width, height, batches):
 
 
 def test_attention_comes_first_and_every_table_finds_room():
-    lines = shown(fitting(look(run_of(**BUSY), RUNNING), 80, 24), 80)
+    lines = shown(fitting(look(run_of(**BUSY), RUNNING), 24), 80)
     assert lines[0].startswith("scores  running  batch 19")
     assert lines[1] == "!  partition scores/3 holds the watermark back by 5 min"
     heads = [line.split()[0] for line in lines]
@@ -84,7 +84,7 @@ def test_attention_comes_first_and_every_table_finds_room():
     assert slowest.rstrip().endswith("slowest")
     assert any("keeps none" in line for line in lines)
     assert any("had it already" in line for line in lines)
-    roomy = shown(fitting(look(run_of(**BUSY), RUNNING), 140, 40), 140)
+    roomy = shown(fitting(look(run_of(**BUSY), RUNNING), 40), 140)
     assert roomy[3].startswith("   it has been silent for 20 s")
     assert any(line.startswith("red ") for line in roomy)
 
@@ -97,7 +97,7 @@ def test_nothing_to_say_is_said():
 def test_names_of_other_people_are_not_obeyed():
     hostile = [["\x1b[2Jred[/]", 0.9, 0.0], ["[bold]", 0.01, 0.0], *[[str(number), 0.0, 0.0] for number in range(9)]]
     made = look(run_of(hot=hostile, partitions=[partition("\x1b]0;x\x07", 5 * MINUTE), partition("1")]), RUNNING)
-    for view in (whole(made), fitting(made, 80, 24)):
+    for view in (whole(made), fitting(made, 24)):
         text = "\n".join(shown(view, 80))
         assert "\x1b" not in text
         assert "\x07" not in text
