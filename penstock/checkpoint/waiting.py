@@ -15,17 +15,18 @@ NAME = "penstock/waiting"
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """What is waited for, and since when, in microseconds."""
+    """The batch that waits, for what, and since when, in microseconds."""
 
+    batch: int
     what: str
     since: int
 
 
-def note_waiting(store: Store, epoch: int, what: str) -> None:
+def note_waiting(store: Store, epoch: int, batch: int, what: str) -> None:
     """Leave the note; a run goes on waiting where it cannot be written."""
     with suppress(Exception):
         store.delete(NAME)
-        store.create(NAME, sealed({"epoch": epoch, "what": what, "since": time.time_ns() // 1000}))
+        store.create(NAME, sealed({"epoch": epoch, "batch": batch, "what": what, "since": time.time_ns() // 1000}))
 
 
 def waiting_is_over(store: Store) -> None:
@@ -40,4 +41,6 @@ def waits(store: Store, owner: Owner | None) -> Waits | None:
         return None
     data = store.read(NAME)
     held = unsealed(data, f"{store.root}/{NAME}") if data is not None else {}
-    return Waits(str(held["what"]), int(held["since"])) if held.get("epoch") == owner.epoch else None
+    if held.get("epoch") != owner.epoch:
+        return None
+    return Waits(int(held["batch"]), str(held["what"]), int(held["since"]))

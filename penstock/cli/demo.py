@@ -16,8 +16,8 @@ from penstock.cli.demo_view import DemoLines, DemoPanel, Lag
 from penstock.cli.loading import load
 from penstock.cli.reporting import Lines
 from penstock.cli.running import watched
-from penstock.cli.wording import clock, many, span
 from penstock.duration import SECOND
+from penstock.wording import clock, many, span
 
 WAITS, SILENT = 4 * SECOND, "scores/3"
 
@@ -121,6 +121,7 @@ def _next(folder: Path) -> list[str]:
     tries = {
         "go on where this has stopped (Ctrl-C ends it)": f"run {file} --checkpoint {folder}/checkpoint",
         "how does it stand?": f"status {folder}/checkpoint",
+        "what needs attention? (q ends the view)": f"top {folder}/checkpoint",
         "what does it do, in words?": f"explain {file}",
         "does a batch give the same answers, and Spark SQL?": f"verify {file}",
         "a pipeline of your own to begin with": "init",

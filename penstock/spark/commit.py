@@ -23,8 +23,9 @@ from penstock.limits import refuse_counts
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
 from penstock.sinks.errors import SinkDown
+from penstock.spark.failure import told
 from penstock.spark.gather import Heard, gathered
-from penstock.spark.observing import Observer, newest_of
+from penstock.spark.observing import Observer, Wrote, newest_of
 from penstock.spark.outlets import Outlets
 from penstock.spark.property import TaskClock, tell_tasks
 from penstock.spark.throttle import Throttle
@@ -68,6 +69,8 @@ class Commit:
             self._commit(frame, batch)
         except BaseException as error:
             self.failure = error
+            if self.observer is not None and not (isinstance(error, SinkDown) and self.asked.is_set()):
+                self.observer.failed(self.lease.epoch, told(error))
             raise
 
     def _commit(self, frame: Any, batch: int) -> None:
@@ -109,7 +112,7 @@ class Commit:
         """Tell that the batch waits for a sink, here and to whoever asks from outside."""
         if not self.noted:
             self.noted = True
-            note_waiting(self.store, self.lease.epoch, error.what)
+            note_waiting(self.store, self.lease.epoch, self.clocks.batch, error.what)
         if self.told is not None:
             self.on_progress(replace(self.told, waiting=error.what, elapsed=time.monotonic() - self.begun))
 
@@ -169,7 +172,8 @@ class Commit:
         )  # fmt: skip
         self.on_progress(self.told)
         if self.observer is not None:
-            self.observer.batch(heard, self.clocks, after, self.told, replayed=self.told.batch == self.replaying)
+            wrote = Wrote(self.outlets.ledgers, times.waited, self.told.batch == self.replaying)
+            self.observer.batch(heard, self.clocks, after, self.told, wrote)
         if self.throttle is not None:
             self.throttle.took(heard.counts.read, seconds - times.waited)
         self.begun = ended

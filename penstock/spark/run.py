@@ -10,6 +10,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from penstock.checkpoint.waiting import note_waiting, waiting_is_over
 from penstock.duration import Duration, not_negative
 from penstock.errors import PlanError, did_you_mean
 from penstock.monitor.recorder import Recorder
+from penstock.monitor.settings import settings_of
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
 from penstock.sinks.errors import SinkDown
@@ -34,7 +36,7 @@ from penstock.spark.failure import told
 from penstock.spark.hadoop import store_of
 from penstock.spark.handle import Ended, Handle
 from penstock.spark.observing import Observer
-from penstock.spark.outlets import Outlets, refuse_moved
+from penstock.spark.outlets import KEPT_BYTES, Outlets, refuse_moved
 from penstock.spark.property import tell_tasks
 from penstock.spark.session import apply_settings, restore_settings, session
 from penstock.spark.source import Wall
@@ -173,10 +175,10 @@ class _Start:
     answers: str | None
     observe: bool
 
-    def waits(self, error: SinkDown) -> None:
+    def waits(self, batch: int, error: SinkDown) -> None:
         """Tell that a sink is waited for before the first batch."""
         say_waiting(error)
-        note_waiting(self.store, self.lease.epoch, error.what)
+        note_waiting(self.store, self.lease.epoch, batch, error.what)
 
 
 def _start(pipeline: Pipeline, given: _Start) -> Handle:
@@ -197,10 +199,12 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     except Exception as error:
         raise told(error) from error
     batch = _next_batch(given.store)
-    resumed = Waiting(threading.Event(), given.waits) if batch else None
+    resumed = Waiting(threading.Event(), partial(given.waits, batch)) if batch else None
     outlets = Outlets.opened(pipeline, identity, given.lease.epoch, given.store, staging, spark, resumed)
     if resumed is not None and resumed.seconds:
         waiting_is_over(given.store)
+    settings = settings_of(pipeline, identity.shards, given.every, given.until, KEPT_BYTES)
+    observer = Observer(pipeline.flow, Recorder(given.store), settings) if given.observe else None
     handle: Handle | None = None
 
     def progressed(progress: Progress) -> None:
@@ -213,7 +217,7 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
         pipeline, identity.lineage, given.store, given.lease, outlets, given.until, spark.sparkContext, progressed,
         read_clock(given.store, identity.lineage, batch), replaying=batch if _logged(given.store, batch) else None,
         throttle=throttle, answers=given.answers,
-        observer=Observer(pipeline.flow, Recorder(given.store)) if given.observe else None,
+        observer=observer,
     )  # fmt: skip
     if kit:
         kit.first(commit)

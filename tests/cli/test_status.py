@@ -67,17 +67,17 @@ def test_a_run_that_is_alive(store, penstock):
 def test_a_run_that_waits_for_a_sink(store, penstock):
     made(store)
     lease = take_lease(store)
-    note_waiting(store, lease.epoch - 1, "an older run waited for something else")
+    note_waiting(store, lease.epoch - 1, 8, "an older run waited for something else")
     assert standing(store).waiting is None
-    note_waiting(store, lease.epoch, "postgres:db:5432/games#public.totals does not answer")
+    note_waiting(store, lease.epoch, 8, "postgres:db:5432/games#public.totals does not answer")
     said = penstock("status", store.root).out
     assert "UTC: postgres:db:5432/games#public.totals does not answer" in said
     told = json.loads(penstock("status", store.root, "--json").out)["waiting"]
-    assert told["what"].startswith("postgres:db")
+    assert (told["batch"], told["what"][:11]) == (8, "postgres:db")
     assert abs(told["since"] / 1e6 - time.time()) < 60
     waiting_is_over(store)
     assert standing(store).waiting is None
-    note_waiting(store, lease.epoch, "it again")
+    note_waiting(store, lease.epoch, 8, "it again")
     lease.release()
     assert standing(store).waiting is None, "who has stopped waits for nothing"
 
