@@ -7,7 +7,20 @@ from typing import Annotated
 import typer
 
 import penstock
-from penstock.cli import advise, demo, initial, picture, plans, prove, quarantine, running, standing, verifying, why
+from penstock.cli import (
+    advise,
+    demo,
+    initial,
+    picture,
+    plans,
+    play,
+    prove,
+    quarantine,
+    running,
+    standing,
+    verifying,
+    why,
+)
 
 app = typer.Typer(
     name="penstock",
@@ -17,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (running, plans, verifying, prove, standing, why, advise, quarantine, picture, initial, demo):
+for module in (running, plans, verifying, prove, standing, why, advise, quarantine, picture, initial, demo, play):
     module.add_to(app)
 
 
