@@ -26,22 +26,30 @@ class Recorded:
 
     def news(self) -> list[Observation]:
         """What was written since; a batch that was run again may come a second time."""
-        found: list[Observation] = []
+        return list(self.arriving())
+
+    def arriving(self) -> Iterator[Observation]:
+        """The same, one at a time: of a long run all of it would be much to hold."""
         names = self.store.names(FOLDER)
         self.read = {name: at for name, at in self.read.items() if name in names}
         for name in names:
-            found += self._lines(name)
-        return found
+            yield from self._lines(name)
 
     def _lines(self, name: str) -> Iterator[Observation]:
         since = self.read.get(name, 0)
-        data = (self.store.read(f"{FOLDER}/{name}") or b"")[since:]
+        data = self._read(f"{FOLDER}/{name}", since)
         whole = data[: data.rfind(b"\n") + 1]
         self.read[name] = since + len(whole)
         for line in whole.splitlines():
             one = observation(line)
             if one is not None:
                 yield one
+
+    def _read(self, name: str, since: int) -> bytes:
+        """What a file has beyond a place; one on a disk is not read again from its beginning."""
+        if isinstance(self.store, LocalStore):
+            return self.store.read_since(name, since)
+        return (self.store.read(name) or b"")[since:]
 
 
 def latest_of_each(observed: Iterable[Observation]) -> list[Observation]:

@@ -21,6 +21,7 @@ from penstock.checkpoint.spark_logs import drop_orphans, refuse_changed_offsets,
 from penstock.checkpoint.store import CheckpointError, LocalStore, Store, local_path
 from penstock.duration import Duration, not_negative
 from penstock.errors import PlanError, did_you_mean
+from penstock.monitor.planned import keep_plan
 from penstock.monitor.recorder import Recorder
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
@@ -206,6 +207,8 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
         throttle=throttle, answers=given.answers,
         observer=Observer(pipeline.flow, Recorder(given.store)) if given.observe else None,
     )  # fmt: skip
+    if given.observe:
+        keep_plan(given.store, pipeline, given.lease.epoch)
     if kit:
         kit.first(commit)
     before = apply_settings(spark, identity.shards, local is not None)
