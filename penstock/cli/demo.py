@@ -16,8 +16,8 @@ from penstock.cli.demo_view import DemoLines, DemoPanel, Lag
 from penstock.cli.loading import load
 from penstock.cli.reporting import Lines
 from penstock.cli.running import watched
-from penstock.cli.wording import clock, many, span
 from penstock.duration import SECOND
+from penstock.wording import clock, many, span
 
 WAITS, SILENT = 4 * SECOND, "scores/3"
 

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.reporting import Rate, farewell, shares
-from penstock.cli.wording import clock, many, span
 from penstock.progress import Progress
+from penstock.wording import clock, many, span
 
 if TYPE_CHECKING:
     from penstock.spark.handle import Ended

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.loading import load
-from penstock.cli.wording import clock, many
 from penstock.errors import PenstockError
+from penstock.wording import clock, many
 
 if TYPE_CHECKING:
     from penstock.checkpoint.status import Standing

@@ -8,8 +8,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from penstock.cli.wording import clock, many, span, stamp
 from penstock.progress import Progress
+from penstock.wording import clock, many, span, stamp
 
 if TYPE_CHECKING:
     from penstock.spark.handle import Ended

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.wording import clock, many, span, stamp
+from penstock.wording import clock, many, span, stamp
 
 if TYPE_CHECKING:
     from penstock.checkpoint.lease import Owner

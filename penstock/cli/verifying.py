@@ -11,7 +11,7 @@ import typer
 from penstock.cli.loading import load
 from penstock.cli.plans import File
 from penstock.cli.running import Master, use_master
-from penstock.cli.wording import clock, many, span
+from penstock.wording import clock, many, span
 
 if TYPE_CHECKING:
     from penstock.spark.verify import Comparison, Verified

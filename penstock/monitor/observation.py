@@ -18,7 +18,10 @@ class Observation:
     `hot` are keys with their share of the events and by how much that may be too high. `dots`, `panes`, `given`, `late`
     and `bad` are samples; `rows` says how many there were of each. `sinks` names the batch that each was given last.
     `positions` are where the batch ended in each source, and `behind` counts how far events were behind the newest of
-    their partition.
+    their partition. `settings` are those of the run that matter to who looks at it. `sources` have what each has given
+    so far, `ledgers` what each sink says that it has, `waited` the seconds in which the batch waited for one. `missed`
+    counts the batches before this one that could not be written down. Lengths of time are in microseconds, but for
+    `seconds`, `elapsed` and `waited`.
     """
 
     batch: int
@@ -45,6 +48,13 @@ class Observation:
     positions: dict[str, Any] = field(default_factory=dict)
     behind: list[dict[str, Any]] = field(default_factory=list)
     replayed: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
+    sources: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ledgers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    waited: float = 0.0
+    missed: int = 0
+    total_panes: int = 0
+    checkpoint: dict[str, int] = field(default_factory=dict)
 
     def line(self) -> bytes:
         """One line of a file."""

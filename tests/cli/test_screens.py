@@ -16,11 +16,11 @@ from penstock.cli.demo_file import PIPELINE, fresh
 from penstock.cli.demo_view import changes, table
 from penstock.cli.live import LivePanel
 from penstock.cli.reporting import JsonLines, Lines, Rate, farewell, line
-from penstock.cli.wording import clock, many, span, stamp
 from penstock.errors import PenstockError
 from penstock.instant import MAX_TIME, MIN_TIME, parse
 from penstock.progress import Progress
 from penstock.spark.handle import Ended
+from penstock.wording import clock, many, span, stamp
 
 NOON = parse("2026-01-01T12:00:00Z")
 ONE = Progress(

@@ -58,6 +58,29 @@ def many(number: int, one: str, more: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 
+def size(count: float) -> str:
+    """A number of bytes, to two or three digits.
+
+    >>> size(900), size(1_500_000), size(20 * 2**30)
+    ('900 B', '1.4 MB', '20 GB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 1000:
+            return f"{count:.1f} {unit}" if unit != "B" and abs(count) < 10 else f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TB"
+
+
+def percent(share: float) -> str:
+    """A share of a whole, to two digits where it is small.
+
+    >>> percent(0.623), percent(0.0123), percent(0.0001)
+    ('62 %', '1.2 %', '0.01 %')
+    """
+    number = 100 * share
+    return f"{number:.0f} %" if number >= 10 or not number else f"{number:.1f} %" if number >= 1 else f"{number:.2g} %"
+
+
 def _two(whole: int, large: int, name: str, small: int, rest: str) -> str:
     first, left = divmod(abs(whole), large)
     sign = "-" if whole < 0 else ""
