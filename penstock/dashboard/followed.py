@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.checkpoint.store import LocalStore
 from penstock.dashboard.compact import compact, line
@@ -22,6 +23,9 @@ from penstock.monitor.recorded import Recorded
 EVERY = 0.5  # seconds between two looks
 BYTES = 24 << 20  # of batches that are held
 BATCHES = 3_000
+RECENT = 1_500  # batches from which it is said what needs attention
+WITH_PANES = 120  # of them, the last, that keep their panes
+STANDS_EVERY = 1.0  # seconds between two times at which that is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,9 @@ class Followed:
         self.begun = secrets.token_hex(4)
         self.batches: OrderedDict[int, Held] = OrderedDict()
         self.size = self.taken = self.stood = 0
-        self.last: Observation | None = None
-        self.before: Observation | None = None
+        self.recent: deque[Observation] = deque(maxlen=RECENT)
         self.standing = b""
+        self.stood_at = 0.0
         self.lineage: str | None = None
         self.changed = threading.Condition()
         self.ended = threading.Event()
@@ -64,7 +68,19 @@ class Followed:
         with suppress(OSError, PenstockError):
             for one in self.recorded.arriving():
                 self._take(one)
-        told = stands(self.store, self.last, self.before)
+        with self.changed:
+            self.changed.notify_all()
+        if time.monotonic() - self.stood_at >= STANDS_EVERY:
+            self._stand()
+
+    def observed(self) -> list[Observation]:
+        """The last batches in order, each once, without their dots."""
+        with self.changed:
+            return list(self.recent)
+
+    def _stand(self) -> None:
+        told = stands(self.store, self.observed())
+        self.stood_at = time.monotonic()
         if self.lineage not in (None, told.get("lineage")):
             self._begin_anew()
         self.lineage = told.get("lineage")
@@ -106,9 +122,11 @@ class Followed:
             self.size += len(data) - (len(old.data) if old is not None else 0)
             self.taken += 1
             self.batches[one.batch] = Held(self.taken, data)
-            if self.last is None or one.batch > self.last.batch:
-                self.before = self.last
-            self.last = one
+            while self.recent and self.recent[-1].batch >= one.batch:
+                self.recent.pop()  # it is run again, and so will be all that came after it
+            self.recent.append(replace(one, dots=[]))
+            if len(self.recent) > WITH_PANES:
+                self.recent[-WITH_PANES] = replace(self.recent[-WITH_PANES], panes=[])
             while self.size > BYTES or len(self.batches) > BATCHES:
                 _, gone = self.batches.popitem(last=False)
                 self.size -= len(gone.data)
@@ -119,6 +137,6 @@ class Followed:
             self.begun = secrets.token_hex(4)
             self.batches.clear()
             self.size = self.taken = self.stood = 0
-            self.last = self.before = None
+            self.recent.clear()
             self.standing = b""
         self.recorded = Recorded(self.store)

@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from penstock.checkpoint.status import Standing, standing
 from penstock.checkpoint.store import LocalStore
 from penstock.errors import PenstockError
+from penstock.monitor.attention import attention, calm
 from penstock.monitor.harmless import worded
 from penstock.monitor.observation import Observation
+from penstock.monitor.overview import overview
+from penstock.monitor.situation import situated
 
 PARTITIONS = 500
 
 
-def stands(store: LocalStore, last: Observation | None, before: Observation | None) -> dict[str, Any]:
+def stands(store: LocalStore, observed: Sequence[Observation]) -> dict[str, Any]:
     """How a run stands; before it has made its checkpoint, that it is being started."""
     try:
         found = standing(store)
     except PenstockError as error:
         starting = store.read("penstock/identity") is None
         return {"state": "starting" if starting else "unreadable", "checkpoint": store.root, "lineage": None,
-                "error": None if starting else str(error), "concerns": []}  # fmt: skip
+                "error": None if starting else str(error), "concerns": [], "calm": ""}  # fmt: skip
+    now = situated(found, store)
+    seen = overview(observed)
+    last = observed[-1] if observed else None
     told: dict[str, Any] = worded({
-        "state": _state(found), "checkpoint": store.root, "name": found.name, "lineage": found.lineage,
+        "state": now.state, "checkpoint": store.root, "name": found.name, "lineage": found.lineage,
         "shards": found.shards, "batch": found.batch, "committed": _committed(store), "now": found.now,
-        "watermark": found.watermark, "behind": found.behind, "totals": found.plain()["totals"], "panes": found.panes,
-        "open_windows": found.open_windows, "owner": found.plain()["owner"], "notes": list(found.notes),
-        "partitions": _partitions(found, last), "concerns": _concerns(found, last, before), "error": None,
+        "watermark": found.watermark, "behind": found.behind, "totals": asdict(found.totals), "panes": found.panes,
+        "open_windows": found.open_windows, "owner": None if found.owner is None else asdict(found.owner),
+        "waiting": None if now.waiting is None else asdict(now.waiting), "notes": list(found.notes),
+        "partitions": _partitions(found, last), "overview": None if seen is None else seen.plain(), "error": None,
+        "concerns": [one.plain() for one in attention(observed, now)], "calm": calm(observed, now),
     })  # fmt: skip
     return told
-
-
-def _state(found: Standing) -> str:
-    if found.finished:
-        return "finished"
-    if found.running is None:
-        return "elsewhere"
-    if found.running:
-        return "running"
-    return "stopped" if found.owner is None or found.owner.released else "died"
 
 
 def _committed(store: LocalStore) -> int | None:
@@ -58,7 +58,3 @@ def _partitions(found: Standing, last: Observation | None) -> list[dict[str, Any
             "lag": at and at.lag, "to_log": took.get("to_log"), "from_log": took.get("from_log"),
         })  # fmt: skip
     return made
-
-
-def _concerns(found: Standing, last: Observation | None, before: Observation | None) -> list[dict[str, Any]]:
-    return []

@@ -275,7 +275,7 @@ function dotsOf(ctx, look, dots, seen, view, box, to, ratio) {
   if (seen.counted.length > SHAPED) pixels.draw(ctx, dots, seen.counted, packed(ctx, look.dot), box, to, ratio);
   else {
     ctx.fillStyle = look.dot;
-    for (const at of seen.counted) shape(ctx, COUNTED, dots.place[at], to.x(dots.time[at]), to.y(dots.now[at]));
+    for (const at of seen.counted) shape(ctx, COUNTED, dots.origin[at], to.x(dots.time[at]), to.y(dots.now[at]));
   }
   for (const at of seen.marked) {
     const time = dots.time[at];

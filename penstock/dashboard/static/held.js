@@ -36,7 +36,7 @@ export class Held {
   constructor() {
     this.dots = new Ring(LIMITS.dots,
       { time: Float64Array, now: Float64Array, batch: Float64Array, offset: Float64Array, fate: Uint8Array,
-        stage: Uint8Array, place: Uint16Array },
+        stage: Uint8Array, origin: Uint16Array },
       ["key", "text", "why"]);
     this.panes = new Ring(LIMITS.panes,
       { stage: Uint8Array, start: Float64Array, end: Float64Array, now: Float64Array, batch: Float64Array,
@@ -114,7 +114,7 @@ export class Held {
     dots.offset[at] = row.offset ?? -1;
     dots.fate[at] = fate;
     dots.stage[at] = row.stage ?? 0;
-    dots.place[at] = this._place(row.partition);
+    dots.origin[at] = this._place(row.partition);
     dots.key[at] = row.key ?? "";
     dots.text[at] = row.text ?? "";
     dots.why[at] = row.why;

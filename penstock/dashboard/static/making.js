@@ -5,7 +5,7 @@ const SVG = "http://www.w3.org/2000/svg";
 function made(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    if (name.startsWith("on") && typeof value === "function") element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, String(value));
   }
   for (const child of children.flat()) {

@@ -278,7 +278,7 @@ export class PlaneBox {
     const fate = dots.fate[at] === LATE ? "late" : dots.fate[at] === BAD ? "could not be used" : "";
     const said = [html("strong", {}, dots.key[at] || "event"), dots.text[at],
       `happened ${clock(dots.time[at], true)}`, `seen ${clock(dots.now[at], true)}, ${span(dots.now[at] - dots.time[at])} later`,
-      `${places[dots.place[at]]}, offset ${dots.offset[at]}, batch ${dots.batch[at]}`];
+      `${places[dots.origin[at]]}, offset ${dots.offset[at]}, batch ${dots.batch[at]}`];
     if (fate) said.push(`${fate}: ${dots.why[at] ?? ""}`);
     return said.map((one) => html("div", {}, one));
   }
