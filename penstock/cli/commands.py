@@ -18,6 +18,7 @@ from penstock.cli import (
     quarantine,
     running,
     standing,
+    ui,
     verifying,
     why,
 )
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (running, plans, verifying, prove, standing, why, advise, quarantine, picture, initial, demo, play):
+for module in (running, plans, verifying, prove, standing, ui, why, advise, quarantine, picture, initial, demo, play):
     module.add_to(app)
 
 

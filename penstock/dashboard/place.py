@@ -52,10 +52,12 @@ def _host(host: str, exposed: bool) -> str:
 
 def _token() -> str | None:
     given = os.environ.get(TOKEN, "")
-    if given and (len(given) < SHORTEST or not given.isascii() or not all(one.isalnum() or one in "-_" for one in given)):
+    if given and (
+        len(given) < SHORTEST or not given.isascii() or not all(one.isalnum() or one in "-_" for one in given)
+    ):
         raise PenstockError(
             f"{TOKEN} is not a key",
             f"a key has {SHORTEST} letters, digits, - and _ at least; its value is not shown here",
-            "leave it out and one is made up, or make one: python -c 'import secrets; print(secrets.token_urlsafe(24))'",
+            "leave it out and one is made up; or take what python -c 'import secrets; print(secrets.token_hex())' says",
         )
     return given or None

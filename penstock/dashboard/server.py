@@ -63,22 +63,16 @@ class Looked(Asked):
 
     server: Dashboard
 
-    def do_GET(self) -> None:
+    def got(self) -> Reply | None:
         """A page, a value, or the stream of news."""
-        refused = self.refused()
-        if refused is None and self.asked_for() == "/events" and self.command == "GET":
-            self._stream()
-            return
-        self.send(refused or self._answer())
-
-    def do_HEAD(self) -> None:
-        """The same as GET, without what it gives."""
-        self.send(self.refused() or self._answer())
+        if self.asked_for() == "/events" and self.command == "GET":
+            return self._stream()
+        return self._page()
 
     def __getattr__(self, name: str) -> Any:
         """Any other method is refused, once it is clear who asks."""
         if name.startswith("do_"):
-            return self._read_only
+            return self.do_POST
         raise AttributeError(name)
 
     def has_key(self) -> bool:
@@ -88,11 +82,7 @@ class Looked(Asked):
             return self.same(given.removeprefix("Bearer ").strip())
         return super().has_key()
 
-    def _read_only(self) -> None:
-        self.close_connection = True
-        self.send(self.refused() or said(405, "nothing can be changed here", ("Allow", "GET, HEAD")))
-
-    def _answer(self) -> Reply:
+    def _page(self) -> Reply:
         followed = self.server.followed
         answers: dict[str, Callable[[], Reply]] = {
             "/events": lambda: Reply(200, "text/event-stream", b""),
@@ -105,22 +95,22 @@ class Looked(Asked):
             return answers[asked]()
         return page(self.server.pages, asked.removeprefix("/") or "index.html")
 
-    def _stream(self) -> None:
+    def _stream(self) -> Reply | None:
         if not self.server.listeners.acquire(blocking=False):
-            self.send(said(503, "too many pages listen; close one"))
-            return
+            return said(503, "too many pages listen; close one")
         try:
             self.begin(Reply(200, "text/event-stream", b""), ("X-Accel-Buffering", "no"))
             with suppress(OSError):
                 self._tell()
         finally:
             self.server.listeners.release()
+        return None
 
     def _tell(self) -> None:
         """Send what is new until one side hangs up; a page that comes back says what it has heard last."""
         followed = self.server.followed
         begun, _, upto = self.headers.get("Last-Event-ID", "").partition("-")
-        heard, stood = (int(upto), 0) if upto.isdecimal() else (0, 0)
+        heard, stood = int(upto) if upto.isdecimal() and len(upto) < 16 else 0, 0
         while not followed.ended.is_set():
             news = followed.since(begun, heard, stood, seconds=HEARTBEAT)
             if news.begun != begun:

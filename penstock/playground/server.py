@@ -27,23 +27,13 @@ class Played(Asked):
 
     server: Playground
 
-    def do_GET(self) -> None:
+    def got(self) -> Reply:
         """A page, or what there is to play."""
-        self.send(self.refused() or self._page())
-
-    def do_HEAD(self) -> None:
-        """The same as GET, without the page."""
-        self.send(self.refused() or self._page())
-
-    def do_POST(self) -> None:
-        """What a lesson gives."""
-        self.send(self.refused() or self._played())
-
-    def _page(self) -> Reply:
         name = self.asked_for().removeprefix("/") or "index.html"
         return as_json(catalogue()) if name == "lessons.json" else page(self.server.pages, name)
 
-    def _played(self) -> Reply:
+    def posted(self) -> Reply:
+        """What a lesson gives."""
         if self.asked_for() != "/play":
             return said(404, "there is no such page")
         if self.headers.get("Content-Type", "").split(";")[0].strip() != "application/json":

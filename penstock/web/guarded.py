@@ -63,6 +63,27 @@ class Asked(BaseHTTPRequestHandler):
     server_version = "penstock"
     sys_version = ""
 
+    def do_GET(self) -> None:
+        """A page, or a value."""
+        self._answer(self.refused() or self.got())
+
+    def do_HEAD(self) -> None:
+        """The same as GET, without what it gives."""
+        self._answer(self.refused() or self.got())
+
+    def do_POST(self) -> None:
+        """What is worked out from what is sent."""
+        self._answer(self.refused() or self.posted())
+
+    def got(self) -> Reply | None:
+        """The answer to one who is in; None where it was sent already."""
+        raise NotImplementedError
+
+    def posted(self) -> Reply:
+        """The answer to one who is in and sends something."""
+        self.close_connection = True
+        return said(405, "nothing can be changed here", ("Allow", "GET, HEAD"))
+
     def log_message(self, format: str, *args: object) -> None:
         """Nothing is written down: an address has the key in it."""
 
@@ -95,8 +116,11 @@ class Asked(BaseHTTPRequestHandler):
         return hmac.compare_digest(given.encode(errors="replace"), self.server.token.encode())
 
     def asked_for(self) -> str:
-        """The path that is asked for, as it was sent."""
-        return urlsplit(self.path).path
+        """The path that is asked for, as it was sent; none where it is no address at all."""
+        try:
+            return urlsplit(self.path).path
+        except ValueError:
+            return "?"
 
     def send(self, reply: Reply) -> None:
         """Send an answer, with the headers that every one has."""
@@ -112,6 +136,10 @@ class Asked(BaseHTTPRequestHandler):
         for name, value in (*more, *HEADERS.items(), *reply.headers):
             self.send_header(name, value)
         self.end_headers()
+
+    def _answer(self, reply: Reply | None) -> None:
+        if reply is not None:
+            self.send(reply)
 
     def _key_in_address(self) -> bool:
         try:

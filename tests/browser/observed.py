@@ -92,7 +92,9 @@ class Run:
         }  # fmt: skip
         one = Observation(**{**told, **more})
         self.recorder.write(one)
-        partitions = [[c["source"], c["partition"], c["newest"], c["watermark"], c["idle"], c["silent_for"]] for c in clocks]
+        partitions = [
+            [c["source"], c["partition"], c["newest"], c["watermark"], c["idle"], c["silent_for"]] for c in clocks
+        ]
         write_clock(self.store, "1f" * 16, Clocks(
             number + 1, ClockState(now=now, watermark=self.watermark), self.totals, {}, self.panes, given=one.sinks,
             open_windows=12, partitions=partitions))  # fmt: skip
@@ -112,8 +114,16 @@ class Run:
                         "text": f"points {points}"}  # fmt: skip
                 start = at - at % SIZE
                 if before >= start + SIZE + 10 * SECOND:
-                    late.append({**held, "stage": 0, "watermark": before, "late_by": before - at,
-                                 "windows": [[start, start + SIZE]], "why": "every window it belongs to had expired"})  # fmt: skip
+                    late.append(
+                        {
+                            **held,
+                            "stage": 0,
+                            "watermark": before,
+                            "late_by": before - at,
+                            "windows": [[start, start + SIZE]],
+                            "why": "every window it belongs to had expired",
+                        }
+                    )
                     dots.append({**held, "fresh": False})
                     continue
                 self.newest[partition] = max(self.newest.get(partition, MIN_TIME), at)
@@ -122,7 +132,7 @@ class Run:
                 dots.append({**held, "fresh": True})
             if self.chance.random() < 0.03:
                 bad.append({"partition": f"{self.source}/{partition}", "offset": 10**6 + number, "step": "decode",
-                            "why": "points: 'twelve' is not a long", "text": '{"team": "blue", "points": "twelve"}'})  # fmt: skip
+                            "why": "points: 'twelve' is not a long", "text": '{"points": "twelve"}'})  # fmt: skip
         return dots, late, bad
 
     def _panes(self, before: int, _: set[str]) -> Any:

@@ -114,18 +114,16 @@ function watermark(ctx, look, marks, view, box, { x, y }) {
   ctx.lineWidth = 2.5;
   ctx.lineJoin = "round";
   ctx.beginPath();
-  let begun = false;
   let last = null;
   for (const [now, time] of marks) {
     if (now > view.top) break;
-    last = [now, time];
-    if (!begun) ctx.moveTo(within(time), y(now));
+    // It stood since the batch before, and has moved now.
+    if (last === null) ctx.moveTo(within(time), y(now));
     else {
-      ctx.lineTo(within(time), ctx.lastUp);
+      ctx.lineTo(within(time), y(last[0]));
       ctx.lineTo(within(time), y(now));
     }
-    begun = true;
-    ctx.lastUp = y(now);
+    last = [now, time];
   }
   ctx.stroke();
   if (last === null || !Number.isFinite(last[1])) return;
@@ -134,7 +132,11 @@ function watermark(ctx, look, marks, view, box, { x, y }) {
   ctx.fillStyle = look.mark;
   ctx.font = "700 13px system-ui, sans-serif";
   ctx.textAlign = flip ? "right" : "left";
-  ctx.fillText("watermark", at + (flip ? -7 : 7), Math.max(y(last[0]) - 6, box.top + 12));
+  const place = [at + (flip ? -7 : 7), Math.max(y(last[0]) - 7, box.top + 12)];
+  ctx.strokeStyle = look.box;
+  ctx.lineWidth = 5;
+  ctx.strokeText("watermark", ...place);
+  ctx.fillText("watermark", ...place);
 }
 
 function bar(ctx, look, one, left, width, up) {
@@ -180,8 +182,9 @@ function panes(ctx, look, groups, view, box, { x, y }) {
     if (width < 24) continue;
     bars.push([one, left, width, up]);
   }
-  // What is on time or late has its bar first; an early one has it where there is room.
-  bars.sort((a, b) => (a[0].kind === 0) - (b[0].kind === 0) || b[0].now - a[0].now);
+  // What is on time has its bar first, then what is late; an early one has it where there is room.
+  const rank = [2, 0, 1];
+  bars.sort((a, b) => rank[a[0].kind] - rank[b[0].kind] || b[0].now - a[0].now);
   for (const [one, left, width, up] of bars) {
     const name = `${one.start} ${one.end}`;
     const rows = taken.get(name) ?? [];

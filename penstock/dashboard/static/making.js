@@ -80,6 +80,9 @@ export function bytes(value) {
   return `${value} B`;
 }
 
+// A sentence in which what stands between backticks is code.
+export const coded = (text) => text.split("`").map((part, place) => (place % 2 ? html("code", {}, part) : part));
+
 export const WORD = { early: "early", on_time: "on time", late: "late" };
 export const SIGN = { early: "…", on_time: "✓", late: "+" };
 

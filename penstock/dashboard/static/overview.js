@@ -1,7 +1,7 @@
 // The first page: what needs attention, in words with the cause; then the plane.
 
 import { PlaneBox } from "./plane.js";
-import { html } from "./making.js";
+import { coded, html } from "./making.js";
 
 const LEVEL = { urgent: ["!!", "urgent"], warning: ["!", "warning"], note: ["i", "to know"] };
 const LOOK = { sink: "sinks", stall: "batches", watermark: "partitions", silence: "partitions", idle: "partitions",
@@ -42,7 +42,7 @@ function concerns(standing) {
     return html("article", { class: `concern ${one.level}` },
       html("span", { class: "level" }, html("span", { "aria-hidden": "true", class: "mark" }, sign), word),
       html("div", {}, html("p", { class: "what" }, one.what), html("p", { class: "why" }, one.why),
-        html("p", { class: "instead" }, one.instead),
+        html("p", { class: "instead" }, coded(one.instead)),
         page ? html("a", { href: `#/${page}`, class: "look" }, `look at ${page === "late" ? "late and quarantine" : page}`) : null));
   });
 }

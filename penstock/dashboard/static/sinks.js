@@ -46,6 +46,8 @@ function had(one) {
 
 function words(told, last, again) {
   const waits = told.waiting ? ` Batch ${told.waiting.batch} waits now: ${told.waiting.what}` : "";
-  const runs = again.length ? `${many(again.length, "batch was", "batches were")} run again, and no replay differed.` : "No batch was run again.";
-  return `The checkpoint has batch ${count(last.batch)}. ${runs}${waits}`;
+  const failed = told.state === "failed" ? ` The run failed: ${told.concerns.find((one) => one.about === "run")?.what ?? ""}` : "";
+  const same = failed ? "" : ", and no replay differed from what was written";
+  const runs = again.length ? `${many(again.length, "batch was", "batches were")} run again${same}.` : "No batch was run again.";
+  return `The checkpoint has batch ${count(last.batch)}. ${runs}${waits}${failed}`;
 }
