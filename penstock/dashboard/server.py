@@ -111,6 +111,7 @@ class Looked(Asked):
         followed = self.server.followed
         begun, _, upto = self.headers.get("Last-Event-ID", "").partition("-")
         heard, stood = int(upto) if upto.isdecimal() and len(upto) < 16 else 0, 0
+        self.wfile.write(b"retry: 1000\n\n")
         while not followed.ended.is_set():
             news = followed.since(begun, heard, stood, seconds=HEARTBEAT)
             if news.begun != begun:

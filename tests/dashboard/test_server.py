@@ -220,7 +220,7 @@ def test_row_25_a_key_that_is_handed_in_is_used_and_never_shown(monkeypatch, run
 def test_row_25_secrets_of_sinks_and_sources_are_in_nothing_that_is_served(run):
     totals = (
         ps.kafka("scores", servers="localhost:9092", schema="team string, at timestamp",
-                 options={"sasl.password": "hush-hush", "sasl.username": "me"})
+                 settings={"sasl.password": "hush-hush", "sasl.username": "me"})
         .event_time("at", watermark=ps.bounded("1 second")).key_by("team").window(ps.tumbling("10 seconds"))
         .aggregate(n=ps.rows())
     )  # fmt: skip
