@@ -16,7 +16,7 @@ UNSEEN_SECONDS = 90.0  # that what was observed may be behind the checkpoint: wh
 
 def run(observed: Sequence[Observation], now: Situation) -> Iterator[Concern]:
     """A run that has failed, died or was stopped."""
-    if now.finished or now.alive:
+    if not now.ended or now.finished:
         return
     where = "before its first batch" if now.batch is None else f"after batch {now.batch:,}"
     since = f", {span((now.at - observed[-1].wall) * 1e6)} ago" if observed else ""

@@ -5,6 +5,7 @@ To observe must never stop a run: what cannot be written is left out, and that i
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ SMALL_SEGMENTS = 480  # of such files: four hours at least
 
 @dataclass
 class Recorder:
-    """Writes observations, one line for each batch."""
+    """Writes observations, one line for each batch; `missed` counts those since the last that could be written."""
 
     store: Store
     held: list[bytes] = field(default_factory=list)
@@ -30,6 +31,7 @@ class Recorder:
     size: int = 0
     since: float = field(default_factory=time.monotonic)
     failed: str | None = None
+    missed: int = 0
 
     def write(self, one: Observation) -> None:
         """Keep an observation."""
@@ -39,9 +41,14 @@ class Recorder:
                 self._append(Path(self.store.root, FOLDER), one.batch, line)
             else:
                 self._hold(one.batch, line)
-            self.failed = None
+            self.failed, self.missed = None, 0
         except Exception as error:  # a run goes on unobserved
-            self.failed = f"batch {one.batch} could not be observed: {error}"
+            self.miss(one.batch, error)
+
+    def miss(self, batch: int, error: Exception) -> None:
+        """Remember that a batch is not among those that were observed; the next one says so."""
+        self.failed = f"batch {batch} could not be observed: {error}"
+        self.missed += 1
 
     def flush(self) -> None:
         """Write what is held back, at the end of a run."""
@@ -57,10 +64,13 @@ class Recorder:
             _forget(self.store, SEGMENTS)
         number = os.open(folder / self.name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            os.write(number, line)
+            written = os.write(number, line)
         finally:
             os.close(number)
         self.size += len(line)
+        if written < len(line):
+            self.size = 0  # what comes next begins a new file: it would be the end of half a line
+            raise OSError(errno.ENOSPC, "the disk is full")
 
     def _hold(self, batch: int, line: bytes) -> None:
         if not self.held:

@@ -47,16 +47,17 @@ def say_served(store: Store, batch: int) -> None:
 
 
 def say_failed(store: Store, epoch: int, error: BaseException) -> None:
-    """Say why a start failed; what earlier ones said is let go."""
+    """Say why a start failed, once; what earlier ones said is let go."""
+    mine = f"failed-{epoch:09d}"
     for name in store.names(FOLDER):
-        if name.startswith("failed-"):
+        if name.startswith("failed-") and name < mine:
             store.delete(f"{FOLDER}/{name}")
     told = error
     if not isinstance(told, PenstockError):
         unforeseen = f"{type(error).__name__}: {error}"
         told = PenstockError(unforeseen, "nobody foresaw this error", "look at what the run has printed")
     parts = {"what": told.what[:LONGEST], "why": told.why[:LONGEST], "instead": told.instead[:LONGEST]}
-    _say(store, f"failed-{epoch:09d}", {"epoch": epoch, **parts})
+    _say(store, mine, {"epoch": epoch, **parts})
 
 
 def waiting(store: Store, last: int | None) -> Waiting | None:

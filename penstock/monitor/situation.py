@@ -34,7 +34,7 @@ class Situation:
     @property
     def ended(self) -> bool:
         """Whether nobody is at work any more, for whatever reason."""
-        return self.stopped or self.finished or self.alive is False
+        return self.stopped or self.finished or self.alive is False or self.failure is not None
 
     @property
     def state(self) -> str:

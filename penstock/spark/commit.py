@@ -22,8 +22,9 @@ from penstock.limits import refuse_counts
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
 from penstock.sinks.errors import SinkDown
+from penstock.spark.failure import told
 from penstock.spark.gather import Heard, gathered
-from penstock.spark.observing import Observer, newest_of
+from penstock.spark.observing import Observer, Wrote, newest_of
 from penstock.spark.outlets import Outlets
 from penstock.spark.property import TaskClock, tell_tasks
 from penstock.spark.throttle import Throttle
@@ -66,6 +67,8 @@ class Commit:
             self._commit(frame, batch)
         except BaseException as error:
             self.failure = error
+            if self.observer is not None and not (isinstance(error, SinkDown) and self.asked.is_set()):
+                self.observer.failed(self.lease.epoch, told(error))
             raise
 
     def _commit(self, frame: Any, batch: int) -> None:
@@ -81,6 +84,8 @@ class Commit:
         waiting = Waiting(self.asked, self._wait)
         given = self.deliver(heard, batch, waiting)
         times.written, times.waited = time.monotonic(), waiting.seconds
+        if self.observer is not None:
+            self.observer.served()
         reached("clock:before", batch)
         made = self._next(heard, bad, given)
         after = write_clock(self.store, self.lineage, made)
@@ -102,6 +107,8 @@ class Commit:
 
     def _wait(self, error: SinkDown) -> None:
         """Tell that the batch waits for a sink."""
+        if self.observer is not None:
+            self.observer.waits(self.clocks.batch, error.what)
         if self.told is not None:
             self.on_progress(replace(self.told, waiting=error.what, elapsed=time.monotonic() - self.begun))
 
@@ -161,7 +168,8 @@ class Commit:
         )  # fmt: skip
         self.on_progress(self.told)
         if self.observer is not None:
-            self.observer.batch(heard, self.clocks, after, self.told, replayed=self.told.batch == self.replaying)
+            wrote = Wrote(self.outlets.ledgers, times.waited, self.told.batch == self.replaying)
+            self.observer.batch(heard, self.clocks, after, self.told, wrote)
         if self.throttle is not None:
             self.throttle.took(heard.counts.read, seconds - times.waited)
         self.begun = ended

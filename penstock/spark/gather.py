@@ -31,6 +31,7 @@ from penstock.spark.packets import (
 )
 from penstock.spark.staging import staged_rows
 
+LARGEST = "largest"  # of what shards tell of their state: it does not add up
 STREAMS = (PANES, ROWS, LATE, BAD, ARCHIVE)
 
 
@@ -115,7 +116,8 @@ def gathered(words: Iterable[Any]) -> Heard:
             stage = stage_of(kind)
             heard.holds[stage] = min(heard.holds.get(stage, MAX_TIME), said.pop("hold", MAX_TIME))
             for name, number in said.items():
-                heard.state[name] = heard.state.get(name, 0) + number
+                held = heard.state.get(name, 0)
+                heard.state[name] = max(held, number) if name == LARGEST else held + number
         elif kind == TICK:
             tick = json.loads(head)
             began = tick.pop("began", None)

@@ -92,6 +92,8 @@ class Handle:
                     self._ended = self._finish()
                 except Exception as error:
                     self._failed = error
+                    if self.commit.observer is not None:
+                        self.commit.observer.failed(self.lease.epoch, error)
 
     def _finish(self) -> Ended:
         """Let the batch that runs come to its end, stop the query, and say how it ended."""

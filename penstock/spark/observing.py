@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,9 +20,12 @@ from penstock.flow import Flow
 from penstock.instant import MAX_TIME, MIN_TIME, from_datetime
 from penstock.monitor.hot_keys import HotKeys
 from penstock.monitor.lateness import together, told_of
+from penstock.monitor.measured import Measured
 from penstock.monitor.observation import Observation
 from penstock.monitor.recorder import Recorder
+from penstock.monitor.said import say_failed, say_served, say_waiting
 from penstock.monitor.sample import even, key_text, row_text, shortened
+from penstock.monitor.settings import sources_of
 from penstock.plan import Plan
 from penstock.progress import Progress
 from penstock.spark.gather import Heard, Part
@@ -35,22 +39,56 @@ OF_A_PANE = ("window_start", "window_end", "pane_index", "pane_timing", "pane_fi
 OF_LATE = ("late_event_time", "late_watermark", "late_by", "late_partition", "late_offset", "late_windows", "op")
 
 
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """How a batch was given to the sinks: what each says it has, how long one was waited for, if it came again."""
+
+    ledgers: dict[str, dict[str, Any]]
+    waited: float
+    replayed: bool
+
+
 @dataclass
 class Observer:
     """Makes an observation of each batch, and has it kept."""
 
     flow: Flow
     recorder: Recorder
+    settings: dict[str, Any] = field(default_factory=dict)
     hot: HotKeys = field(default_factory=HotKeys)
+    measured: Measured = field(init=False)
+    waiting: int | None = None
 
-    def batch(self, heard: Heard, before: Clocks, after: Clocks, told: Progress, replayed: bool) -> None:
+    def __post_init__(self) -> None:
+        self.measured = Measured(self.recorder.store)
+
+    def batch(self, heard: Heard, before: Clocks, after: Clocks, told: Progress, wrote: Wrote) -> None:
         """Observe a batch whose clock is written; whatever goes wrong here is no reason to stop a run."""
         try:
-            self.recorder.write(self._observed(heard, before, after, told, replayed))
+            self.recorder.write(self._observed(heard, before, after, told, wrote))
         except Exception as error:
-            self.recorder.failed = f"batch {told.batch} could not be observed: {error}"
+            self.recorder.miss(told.batch, error)
 
-    def _observed(self, heard: Heard, before: Clocks, after: Clocks, told: Progress, replayed: bool) -> Observation:
+    def waits(self, batch: int, what: str) -> None:
+        """A batch waits for a sink: whoever looks is told, once."""
+        if self.waiting != batch:
+            self.waiting = batch
+            with suppress(Exception):
+                say_waiting(self.recorder.store, batch, what)
+
+    def served(self) -> None:
+        """Nothing waits any more."""
+        if self.waiting is not None:
+            with suppress(Exception):
+                say_served(self.recorder.store, self.waiting)
+            self.waiting = None
+
+    def failed(self, epoch: int, error: BaseException) -> None:
+        """The run ends with an error: whoever looks at it later is told."""
+        with suppress(Exception):
+            say_failed(self.recorder.store, epoch, error)
+
+    def _observed(self, heard: Heard, before: Clocks, after: Clocks, told: Progress, wrote: Wrote) -> Observation:
         for seen in heard.seen:
             self.hot.batch([(key, number) for key, number in seen["keys"]], seen["looked"])
         stages = range(len(self.flow.stages))
@@ -64,7 +102,10 @@ class Observer:
                   for seen in heard.seen for dot in seen["dots"]],
             panes=list(self._panes(heard)), given=list(self._given(heard)), late=list(self._late(heard)),
             bad=list(_bad(heard)), sinks=after.given, notes=list(told.notes),
-            positions=position(self.recorder.store, told.batch), behind=delays(heard.seen), replayed=replayed,
+            positions=position(self.recorder.store, told.batch), behind=delays(heard.seen), replayed=wrote.replayed,
+            settings=self.settings, sources=sources_of(self.flow, after.bad), ledgers=wrote.ledgers,
+            waited=wrote.waited, missed=self.recorder.missed, total_panes=after.panes,
+            checkpoint=dict(self.measured.now()),
         )  # fmt: skip
 
     def _panes(self, heard: Heard) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,7 @@ KEPT_BYTES = 1 << 30
 
 @dataclass
 class Outlets:
-    """The sinks of a pipeline while it runs."""
+    """The sinks of a pipeline while it runs; `ledgers` is what each has said of the batch that it has."""
 
     pipeline: Pipeline
     lineage: str
@@ -38,6 +38,7 @@ class Outlets:
     staging: str | None
     spark: Any
     writers: dict[str, Writer] = field(default_factory=dict)
+    ledgers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def opened(cls, pipeline: Pipeline, identity: Identity, epoch: int, store: Store, staging: str | None,
@@ -69,7 +70,7 @@ class Outlets:
             if not rows:
                 continue
             one = Batch(self.lineage, batch, self.epoch, rows, heard.fingerprint(target.stream), replayed)
-            waiting.through(partial(self._deliver, heard, sink, target, one, given.get(name)))
+            waiting.through(partial(self._deliver, name, heard, sink, target, one, given.get(name)))
             last[name] = batch
         written = {target.stream for _, _, target in targets}
         for stream in heard.streams:
@@ -82,11 +83,19 @@ class Outlets:
 
     def _open(self, name: str, sink: Any, target: Target) -> None:
         self.writers[name] = sink.open(target)
-        self.writers[name].begin(self.lineage, self.epoch)
+        ledger = self.writers[name].begin(self.lineage, self.epoch)
+        self.ledgers[name] = {
+            "batch": None if ledger is None else ledger.batch, "rows": None if ledger is None else ledger.rows,
+            "had": False, "ledgered": sink.ledgered,
+        }  # fmt: skip
 
-    def _deliver(self, heard: Heard, sink: Any, target: Target, batch: Batch, after: int | None) -> None:
+    def _deliver(self, name: str, heard: Heard, sink: Any, target: Target, batch: Batch, after: int | None) -> None:
         rows, receipts = self._rows(heard, target.sink, sink, target)
-        deliver(sink, target, self.writers, batch, rows, self.pipeline.delivery, receipts=receipts, after=after)
+        written = deliver(sink, target, self.writers, batch, rows, self.pipeline.delivery, receipts=receipts,
+                          after=after)  # fmt: skip
+        self.ledgers[name] = {
+            "batch": batch.batch, "rows": batch.rows, "had": not written, "ledgered": sink.ledgered,
+        }  # fmt: skip
 
     def close(self) -> None:
         """Let go of every sink."""

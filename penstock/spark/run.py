@@ -23,8 +23,10 @@ from penstock.duration import Duration, not_negative
 from penstock.errors import PlanError, did_you_mean
 from penstock.monitor.planned import keep_plan
 from penstock.monitor.recorder import Recorder
+from penstock.monitor.settings import settings_of
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
+from penstock.sinks.errors import SinkDown
 from penstock.sources.frame import Frame
 from penstock.spark.batch import Places, batch_input, run_batch
 from penstock.spark.commit import Commit
@@ -33,7 +35,7 @@ from penstock.spark.failure import told
 from penstock.spark.hadoop import store_of
 from penstock.spark.handle import Ended, Handle
 from penstock.spark.observing import Observer
-from penstock.spark.outlets import Outlets, refuse_moved
+from penstock.spark.outlets import KEPT_BYTES, Outlets, refuse_moved
 from penstock.spark.property import tell_tasks
 from penstock.spark.session import apply_settings, restore_settings, session
 from penstock.spark.source import Wall
@@ -191,8 +193,10 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     except Exception as error:
         raise told(error) from error
     batch = _next_batch(given.store)
-    resumed = Waiting(threading.Event(), say_waiting) if batch else None
-    outlets = Outlets.opened(pipeline, identity, given.lease.epoch, given.store, staging, spark, resumed)
+    settings = settings_of(pipeline, identity.shards, given.every, given.until, KEPT_BYTES)
+    observer = Observer(pipeline.flow, Recorder(given.store), settings) if given.observe else None
+    outlets = Outlets.opened(pipeline, identity, given.lease.epoch, given.store, staging, spark,
+                             _patience(batch, observer))  # fmt: skip
     handle: Handle | None = None
 
     def progressed(progress: Progress) -> None:
@@ -205,7 +209,7 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
         pipeline, identity.lineage, given.store, given.lease, outlets, given.until, spark.sparkContext, progressed,
         read_clock(given.store, identity.lineage, batch), replaying=batch if _logged(given.store, batch) else None,
         throttle=throttle, answers=given.answers,
-        observer=Observer(pipeline.flow, Recorder(given.store)) if given.observe else None,
+        observer=observer,
     )  # fmt: skip
     if given.observe:
         keep_plan(given.store, pipeline, given.lease.epoch)
@@ -227,6 +231,19 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     if given.until is not None:
         handle.end_by_itself()
     return handle
+
+
+def _patience(batch: int, observer: Observer | None) -> Waiting | None:
+    """A run that goes on waits for its sinks as it starts, and says so; one that begins is refused."""
+    if not batch:
+        return None
+
+    def tell(error: SinkDown) -> None:
+        say_waiting(error)
+        if observer is not None:
+            observer.waits(batch, error.what)
+
+    return Waiting(threading.Event(), tell)
 
 
 def default_shards(spark: Any) -> int:

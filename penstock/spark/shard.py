@@ -98,7 +98,7 @@ class Shard(StatefulProcessor):
         self.parts.updateValue((_HEAD,), (written_kept(after),))
         written = len(made.head) + sum(len(data) for data in made.parts.values())
         first = shard == self.job.shards.ids[0]
-        size = {"open": engine.held(memory, first), "parts": len(after.small) + len(after.pieces), "written": written}
+        size = {"open": engine.held(memory, first), "parts": len(names), "written": written, **after.measured()}
         if self.job.raw:
             size |= engine.counted(memory, first)
         return size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -89,6 +91,27 @@ def test_what_cannot_be_written_stops_nothing(tmp_path):
     recorder = written(tmp_path, 0)
     assert recorder.failed is not None
     assert "batch 0 could not be observed" in recorder.failed
+
+
+def test_what_could_not_be_written_is_counted_by_the_next(tmp_path):
+    (tmp_path / "penstock").write_text("a file where a folder should be")
+    recorder = written(tmp_path, 0, 1)
+    assert recorder.missed == 2
+    (tmp_path / "penstock").unlink()
+    written(tmp_path, 2, recorder=recorder)
+    assert (recorder.missed, recorder.failed) == (0, None)
+
+
+def test_half_a_line_does_not_spoil_the_next(tmp_path, monkeypatch):
+    recorder = written(tmp_path, 0)
+    whole = os.write
+    monkeypatch.setattr(os, "write", lambda number, line: whole(number, line[:20]))
+    written(tmp_path, 1, recorder=recorder)
+    assert recorder.failed == "batch 1 could not be observed: [Errno 28] the disk is full"
+    monkeypatch.undo()
+    time.sleep(0.002)
+    written(tmp_path, 2, recorder=recorder)
+    assert [one.batch for one in Recorded.at(str(tmp_path)).news()] == [0, 2]
 
 
 def test_the_plane_knows_what_became_of_an_event():

@@ -9,11 +9,16 @@ import pytest
 
 import penstock as ps
 from penstock.cli.main import main
+from penstock.errors import DataError
 from penstock.instant import from_datetime
+from penstock.monitor.attention import attention
 from penstock.monitor.observation import Observation
+from penstock.monitor.overview import overview
 from penstock.monitor.plane import COUNTED, LATE, QUARANTINED
 from penstock.monitor.recorded import Recorded, latest_of_each, plane_of
 from penstock.monitor.recorder import FOLDER
+from penstock.monitor.situation import situation
+from penstock.sinks.errors import SinkDown
 from tests.picture.reading import Picture
 from tests.spark.driving import caught_up, put, scores, totals
 
@@ -53,6 +58,34 @@ def test_every_batch_is_observed_with_its_clocks_and_counts(game):
     assert all(one.sinks for one in seen if one.rows.get("panes"))
 
 
+def test_sizes_and_positions_are_observed(game):
+    checkpoint, panes, _ = game
+    seen = observed(checkpoint)
+    assert all(one.state["bytes"] >= one.state["largest"] > 0 for one in seen[1:])
+    assert all(one.state["parts"] > 0 for one in seen[1:] if one.state["open"])
+    assert 0 < seen[-1].checkpoint["bytes"] < 50 << 20
+    assert seen[-1].checkpoint["files"] > 0
+    (name,) = (name for name in seen[-1].ledgers if "/panes/" in name)
+    assert seen[-1].ledgers[name]["batch"] == seen[-1].sinks[name]
+    assert sum(one.ledgers[name]["rows"] for one in seen if one.sinks.get(name) == one.batch) == len(panes)
+    assert seen[-1].sources["scores"]["read"] == 5_000
+    assert seen[-1].sources["scores"]["bad"] == seen[-1].totals["quarantined"] > 0
+    assert seen[-1].total_panes == len(panes)
+    assert seen[-1].settings["sources"]["scores"]["rule"] == "newest event time less 1 second"
+    assert (seen[-1].settings["shards"], seen[-1].settings["until"]) == (2, "caught_up")
+
+
+def test_what_needs_attention_is_said_of_a_real_run(game):
+    checkpoint, _, _ = game
+    told = {one.about: one for one in attention(observed(checkpoint), situation(str(checkpoint)))}
+    assert told["run"].what.startswith("the run was stopped after batch ")
+    assert told["late"].what.endswith("% of the events of the last ten minutes were late")
+    assert told["quarantine"].level == "warning"
+    found = overview(observed(checkpoint))
+    assert found is not None
+    assert (found.events, found.late) == (5_000, len(game[2]))
+
+
 def test_panes_on_the_plane_are_those_of_the_sink(game):
     checkpoint, panes, _ = game
     plane = plane_of(observed(checkpoint), "game")
@@ -84,6 +117,27 @@ def test_the_command_draws_the_run_of_a_checkpoint(game, tmp_path, capsys):
     assert f"{len(plane.dots):,} events, {len(plane.panes):,} panes" in capsys.readouterr().out
     drawn = Picture((tmp_path / "game.svg").read_text("utf-8"))
     assert len(drawn.dots()) > 100
+
+
+def test_why_a_run_failed_and_that_it_waited_is_known_afterwards(spark, tmp_path):
+    put(tmp_path / "in", "a.json", ("red", 1, 1))
+    checkpoint = str(tmp_path / "checkpoint")
+    seen = []
+
+    def fails(rows: Any, batch: Any) -> None:
+        found = situation(checkpoint)
+        seen.append(None if found.waiting is None else found.waiting.what)
+        if len(seen) < 3:
+            raise SinkDown("the server sleeps", "it was told to", "wait")
+        raise DataError("the sink has had enough", "of this test", "end it")
+
+    pipeline = ps.pipeline("fails", totals(scores(tmp_path / "in")).write(ps.foreach_batch(fails)))
+    with pytest.raises(DataError):
+        pipeline.run(checkpoint=checkpoint, until="caught_up")
+    assert seen == [None, "the server sleeps", "the server sleeps"]
+    (one,) = attention(observed(Path(checkpoint)), situation(checkpoint))
+    assert (one.level, one.what) == ("urgent", "the run failed before its first batch: the sink has had enough")
+    assert (one.why, one.instead) == ("of this test", "end it")
 
 
 def test_nothing_is_kept_where_nobody_asks(spark, tmp_path, capsys):
