@@ -29,15 +29,15 @@ def graph_of(pipeline: Pipeline) -> dict[str, Any]:
     edges: list[list[str]] = []
     for one in flow.inputs:
         nodes.append({"id": f"source:{one.source.name}", "kind": "source", "name": one.source.name, "depth": 0,
-                      "says": _pairs(input_words(one))})  # fmt: skip
+                      "says": [["columns", str(one.source.schema)], *_pairs(input_words(one)[1:])]})  # fmt: skip
     for number, stage in enumerate(flow.stages):
         nodes.append({"id": f"stage:{number}", "kind": "stage", "name": stage.label, "depth": depth[number],
                       "number": number, "windows": isinstance(stage, Plan), "keys": list(_keys(stage)),
                       "says": _pairs(_stage_words(stage))})  # fmt: skip
         edges += [[from_, f"stage:{number}", ""] for from_ in _above(flow, number)]
     for place, output in enumerate(pipeline.outputs):
-        nodes.append({"id": f"output:{place}", "kind": "output", "name": output.sink.describe(),
-                      "depth": max(depth.values(), default=0) + 1, "says": [["of", output.kind]]})  # fmt: skip
+        nodes.append({"id": f"output:{place}", "kind": "output", "name": output.name or output.kind,
+                      "depth": max(depth.values(), default=0) + 1, "says": [["to", output.sink.describe()]]})  # fmt: skip
         edges.append([f"stage:{flow.stages.index(output.plan)}", f"output:{place}", output.name or output.kind])
     return {"name": pipeline.name, "delivery": pipeline.delivery.replace("_", " "), "nodes": nodes, "edges": edges,
             "warnings": list(pipeline.check())}  # fmt: skip

@@ -47,7 +47,6 @@ def page(browser):
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     made = context.new_page()
     wrong: list[str] = []
-    made.wrong = wrong
     made.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
     made.on("pageerror", lambda error: wrong.append(str(error)))
     made.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))

@@ -36,7 +36,7 @@ export function batches(held) {
         span(one.seconds * 1e6), ...SHARES.map(([name]) => percent(held_[name] ?? 0))];
     });
     list.replaceChildren(table(["batch", "its clock", { number: "events" }, { number: "panes" }, { number: "took" },
-      ...SHARES.map(([, word]) => ({ number: word }))], rows, { caption: "The last batches, newest first" }));
+      ...SHARES.map(([, word]) => ({ number: word }))], rows, { caption: "The last batches, newest first", className: "tall" }));
   }
 
   return { title: "Batches", update, element: html("div", {}, html("h2", {}, "Batches: where the time went"), said, time.element,

@@ -11,7 +11,7 @@ function axes(value) {
   const rule = colour("--rule");
   const grid = { stroke: rule, width: 1 };
   return [
-    { stroke: ink, grid: { show: false }, ticks: grid, values: (_, at) => at.map((time, place) =>
+    { stroke: ink, grid: { show: false }, ticks: grid, space: 84, values: (_, at) => at.map((time) =>
       tick(time * 1e6, at.length > 1 ? (at[1] - at[0]) * 1e6 : 1e6)) },
     { stroke: ink, grid, ticks: { show: false }, size: 64, values: (_, at) => at.map(value) },
   ];
@@ -41,6 +41,7 @@ export class Chart {
       this.plot?.destroy();
       this.plot = new uPlot(this._options(this.stack ? [...lines].reverse() : lines), data, this.box);
     } else this.plot.setData(data);
+    this.plot.setLegend({ idx: times.length - 1 });
     const last = lines.map((one) => `${one.name} ${this.value(one.values[one.values.length - 1])}`).join(", ");
     this.box.setAttribute("aria-label", `${this.title}; now: ${last}`);
   }

@@ -30,11 +30,11 @@ export function late(held) {
         (row.windows ?? []).map(([start, end]) => `${clock(start)} to ${clock(end)}`).join(", ") || "–", row.text,
         `${row.partition}, offset ${row.offset}`,
         html("button", { type: "button", "aria-label": `why was offset ${row.offset} of ${row.partition} late?`, onclick: () => ask(row) }, "Why?")]),
-      { caption: "Late rows, newest first", empty: "no late row was seen" }));
+      { className: "tall", caption: "Late rows, newest first", empty: "no late row was seen" }));
     lists.bad.replaceChildren(table(["seen", "why it could not be used", "step", "row", "read from"],
       [...held.bad].reverse().slice(0, 100).map((row) => [clock(row.now), row.why, row.step ?? "", html("code", {}, row.text),
         `${row.partition}, offset ${count(row.offset)}`]),
-      { caption: "Quarantined rows, newest first", empty: "every row could be used" }));
+      { className: "tall", caption: "Quarantined rows, newest first", empty: "every row could be used" }));
   }
 
   return { title: "Late", update, element: html("div", {}, html("h2", {}, "Late and quarantine"), said, lists.late, asked, lists.bad,

@@ -62,7 +62,7 @@ export function span(length) {
 
 export const many = (count, one, more = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : more}`;
 export const count = (value) => (value === null || value === undefined ? "–" : value.toLocaleString("en"));
-export const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
 
 export function rough(value) {
   if (!Number.isFinite(value)) return "–";
@@ -94,13 +94,25 @@ export function timing(kind, op = 1) {
 
 export function table(heads, rows, { caption = "", empty = "nothing yet", className = "" } = {}) {
   if (!rows.length) return html("p", { class: "empty" }, empty);
+  // A column in which nothing is known says nothing.
+  const known = heads.map((_, place) => place === 0 || rows.some((row) => row[place] !== "–"));
+  return filled(heads.filter((_, place) => known[place]), rows.map((row) => row.filter((_, place) => known[place])), caption, className);
+}
+
+// What is short stays in one line; what is long has room to be read in, however narrow the screen.
+function fits(cell) {
+  const length = (cell instanceof Node ? cell.textContent : String(cell)).length;
+  return length < 30 ? "short" : "long";
+}
+
+function filled(heads, rows, caption, className) {
   const head = html("tr", {}, heads.map((one) => {
     const right = typeof one === "object";
     return html("th", { scope: "col", class: right ? "number" : null }, right ? one.number : one);
   }));
-  const body = rows.map((row) => html("tr", row.attributes ?? {}, (row.cells ?? row).map((cell, place) =>
+  const body = rows.map((row) => html("tr", {}, row.map((cell, place) =>
     html(place === 0 ? "th" : "td", { scope: place === 0 ? "row" : null,
-      class: typeof heads[place] === "object" ? "number" : null }, cell))));
+      class: typeof heads[place] === "object" ? "number" : fits(cell) }, cell))));
   return html("div", { class: `scroll ${className}`, tabindex: 0, role: "region", "aria-label": caption },
     html("table", {}, html("caption", {}, caption), html("thead", {}, head), html("tbody", {}, body)));
 }

@@ -39,8 +39,10 @@ function show() {
   by("main").replaceChildren(shown.element);
   document.title = `${title} · ${held.standing?.name ?? "Penstock"}`;
   for (const link of by("pages").querySelectorAll("a")) {
-    if (link.dataset.page === name) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.page === name) {
+      link.setAttribute("aria-current", "page");
+      by("pages").parentElement.scrollLeft = link.offsetLeft - 40;
+    } else link.removeAttribute("aria-current");
   }
   app.plane.seen = null;
   shown.update(true);

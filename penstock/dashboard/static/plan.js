@@ -32,7 +32,8 @@ export function plan(held) {
     const lines = svg("svg", { class: "ways", "aria-hidden": "true" });
     area.replaceChildren(lines, ...columns);
     const names = new Map(read.nodes.map((one) => [one.id, one.name]));
-    said.textContent = `Delivered ${read.delivery}. ` + read.warnings.join(" ");
+    said.textContent = `Delivered ${read.delivery}.`;
+    if (read.warnings.length) said.after(html("ul", { class: "warnings" }, read.warnings.map((one) => html("li", {}, one))));
     area.after(html("details", {}, html("summary", {}, "The ways as a list"), html("ul", {}, read.edges.map(([from, to, what]) =>
       html("li", {}, `${names.get(from)} → ${names.get(to)}${what ? ` (${what})` : ""}`)))));
     const join = () => ways(area, lines, boxes, read.edges);
@@ -52,7 +53,7 @@ function ways(area, lines, boxes, edges) {
   const base = area.getBoundingClientRect();
   lines.setAttribute("width", area.scrollWidth);
   lines.setAttribute("height", area.scrollHeight);
-  lines.replaceChildren(...edges.map(([from, to, what]) => {
+  lines.replaceChildren(...edges.map(([from, to]) => {
     const a = boxes.get(from).getBoundingClientRect();
     const b = boxes.get(to).getBoundingClientRect();
     const beside = b.left >= a.right;
@@ -63,7 +64,6 @@ function ways(area, lines, boxes, edges) {
     const middle = (x1 + x2) / 2;
     const way = beside ? `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2 - 7} ${y2}` : `M${x1} ${y1}L${x2} ${y2 - 7}`;
     const head = beside ? `M${x2 - 8} ${y2 - 5}L${x2} ${y2}L${x2 - 8} ${y2 + 5}Z` : `M${x2 - 5} ${y2 - 8}L${x2} ${y2}L${x2 + 5} ${y2 - 8}Z`;
-    return svg("g", {}, svg("path", { d: way, class: "way" }), svg("path", { d: head, class: "head" }),
-      what && beside ? svg("text", { x: x2 - 12, y: y2 - 7, "text-anchor": "end" }, what) : null);
-  }).map((group) => group));
+    return svg("g", {}, svg("path", { d: way, class: "way" }), svg("path", { d: head, class: "head" }));
+  }));
 }

@@ -13,7 +13,7 @@ export class PlaneBox {
     this.held = held;
     this.key = null;
     this.stage = 0;
-    this.seconds = 120;
+    this.seconds = innerWidth < 600 ? 60 : 120;
     this.follow = true;
     this.view = null;
     this.target = null;

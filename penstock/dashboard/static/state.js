@@ -26,8 +26,8 @@ export function state(held) {
     large.hidden = !known.length;
     if (known.length) sizes.set(times, known.map(([group, name, word]) => ({ name: word, values: of(group, name) })));
     said.textContent = words(held.standing?.overview, last.hot);
-    list.replaceChildren(table(["key", { number: "share of events" }, { number: "at most too high by" }, ""],
-      last.hot.map(([key, share, error]) => [key, percent(share), percent(error), meter(share)]),
+    list.replaceChildren(table(["key", { number: "share of events" }, "", { number: "at most too high by" }],
+      last.hot.map(([key, share, error]) => [key, percent(share), meter(share), percent(error)]),
       { caption: "Keys with the most events", empty: "keys are counted when events have come" }));
   }
 
@@ -45,6 +45,6 @@ function words(seen, hot) {
   if (!seen) return "";
   const size = seen.state_bytes === null ? "" : `, ${bytes(seen.state_bytes)}`;
   const whole = seen.checkpoint_bytes === null ? "" : ` The checkpoint has ${bytes(seen.checkpoint_bytes)}.`;
-  const first = hot[0] ? ` The busiest key, ${hot[0][0]}, has ${percent(hot[0][1])} of the events; they are added up before the shuffle.` : "";
+  const first = hot[0] ? ` The busiest key, ${hot[0][0]}, has ${percent(hot[0][1])} of the events.` : "";
   return `${count(seen.open_windows)} windows are open, with ${count(seen.state_rows)} rows of state${size}.${whole}${first}`;
 }

@@ -44,7 +44,7 @@ export function windows(held, app, asked) {
         watermark >= one.end ? "✓ complete" : "… open"];
     });
     list.replaceChildren(table(["window", "answer now", "kind of answer", { number: "panes" }, "shown at", "state"], rows,
-      { caption: key === null ? "Windows" : `Windows of ${key}, newest first`, empty: "no pane was shown yet" }));
+      { className: "tall", caption: key === null ? "Windows" : `Windows of ${key}, newest first`, empty: "no pane was shown yet" }));
     if (chosen === null) detail.replaceChildren(html("p", { class: "empty" }, "Choose a window to see its panes, and why they came."));
   }
 
@@ -55,11 +55,13 @@ export function windows(held, app, asked) {
     detail.replaceChildren(html("h3", {}, `${key}: ${clock(one.start)} to ${clock(one.end)}`),
       table(["pane", "answer", "kind", "shown at", { number: "batch" }, ""], rows, { caption: many(rows.length, "pane") + " kept" }),
       html("h3", {}, "Why"), why);
+    if (detail.getBoundingClientRect().top > innerHeight * 0.7) detail.scrollIntoView({ block: "start" });
     tell(why, { stage: number, key, start: word(one.start), end: word(one.end) });
   }
 
   return { title: "Windows", update: (anew) => fill(anew), element: html("div", {}, html("h2", {}, "Windows and panes of a key"),
-    html("div", { class: "tools" }, html("label", { for: "key" }, "key ", field), known, stageLabel), list, detail) };
+    html("div", { class: "tools" }, html("label", { for: "key" }, "key ", field), known, stageLabel),
+    html("div", { class: "split" }, list, detail)) };
 }
 
 const word = (time) => (time === Infinity ? "+inf" : time === -Infinity ? "-inf" : String(time));
