@@ -50,17 +50,6 @@ class LocalStore:
         except OSError as error:
             raise unreadable(f"{self.root}/{name}", error) from error
 
-    def read_since(self, name: str, since: int) -> bytes:
-        """What a file that grows has beyond a place; nothing where there is none."""
-        try:
-            with open(self._path / name, "rb") as file:
-                file.seek(since)
-                return file.read()
-        except (FileNotFoundError, NotADirectoryError):
-            return b""
-        except OSError as error:
-            raise unreadable(f"{self.root}/{name}", error) from error
-
     def create(self, name: str, data: bytes) -> bool:
         """Make a file, whole or not at all; False where it is there already."""
         path = self._path / name

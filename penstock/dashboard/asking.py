@@ -10,6 +10,9 @@ from penstock.checkpoint.store import Store
 from penstock.dashboard.followed import Followed
 from penstock.errors import PenstockError
 from penstock.instant import show
+from penstock.monitor.metrics import CONTENT_TYPE, exposition
+from penstock.monitor.situation import situation
+from penstock.monitor.watching import look
 from penstock.monitor.why.batches import observations
 from penstock.monitor.why.errors import Unexplained
 from penstock.monitor.why.sampled import sampled_event, sampled_window
@@ -57,5 +60,9 @@ def _instant(given: str) -> str:
 
 
 def metrics(followed: Followed) -> Reply:
-    """Numbers for Prometheus."""
-    return said(404, "there is no such page")
+    """Numbers for Prometheus; of a run that has not made its checkpoint there are none yet."""
+    try:
+        now = situation(followed.store)
+    except PenstockError as error:
+        return said(503, error.what)
+    return Reply(200, CONTENT_TYPE, exposition(look(followed.observed(), now)).encode())

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from penstock.checkpoint.status import Standing, standing
 from penstock.checkpoint.store import LocalStore
 from penstock.errors import PenstockError
-from penstock.monitor.attention import attention, calm
 from penstock.monitor.harmless import worded
 from penstock.monitor.observation import Observation
-from penstock.monitor.overview import overview
 from penstock.monitor.situation import situated
+from penstock.monitor.watching import look
 
 PARTITIONS = 500
 
 
-def stands(store: LocalStore, observed: Sequence[Observation]) -> dict[str, Any]:
+def stands(store: LocalStore, observed: list[Observation]) -> dict[str, Any]:
     """How a run stands; before it has made its checkpoint, that it is being started."""
     try:
         found = standing(store)
@@ -26,17 +24,17 @@ def stands(store: LocalStore, observed: Sequence[Observation]) -> dict[str, Any]
         starting = store.read("penstock/identity") is None
         return {"state": "starting" if starting else "unreadable", "checkpoint": store.root, "lineage": None,
                 "error": None if starting else str(error), "concerns": [], "calm": ""}  # fmt: skip
-    now = situated(found, store)
-    seen = overview(observed)
-    last = observed[-1] if observed else None
+    seen = look(observed, situated(found, store))
+    waiting = seen.situation.waiting
     told: dict[str, Any] = worded({
-        "state": now.state, "checkpoint": store.root, "name": found.name, "lineage": found.lineage,
+        "state": seen.situation.state, "checkpoint": store.root, "name": found.name, "lineage": found.lineage,
         "shards": found.shards, "batch": found.batch, "committed": _committed(store), "now": found.now,
         "watermark": found.watermark, "behind": found.behind, "totals": asdict(found.totals), "panes": found.panes,
         "open_windows": found.open_windows, "owner": None if found.owner is None else asdict(found.owner),
-        "waiting": None if now.waiting is None else asdict(now.waiting), "notes": list(found.notes),
-        "partitions": _partitions(found, last), "overview": None if seen is None else seen.plain(), "error": None,
-        "concerns": [one.plain() for one in attention(observed, now)], "calm": calm(observed, now),
+        "waiting": None if waiting is None else asdict(waiting), "notes": list(found.notes),
+        "partitions": _partitions(found, seen.last), "error": None,
+        "overview": None if seen.overview is None else seen.overview.plain(),
+        "concerns": [one.plain() for one in seen.concerns], "calm": seen.said,
     })  # fmt: skip
     return told
 

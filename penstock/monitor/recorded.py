@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from penstock.checkpoint.store import LocalStore, Store
@@ -35,9 +38,20 @@ class Recorded:
         for name in names:
             yield from self._lines(name)
 
+    def latest(self, seconds: float) -> list[Observation]:
+        """What was written in the last seconds before the newest, without reading all that is older; then `news`."""
+        found: list[Observation] = []
+        names = self.store.names(FOLDER)
+        for place, name in reversed(list(enumerate(names))):
+            found = [*self._lines(name), *found]
+            if found and found[0].wall < found[-1].wall - seconds:
+                self.read |= {older: self._size(older) for older in names[:place]}
+                break
+        return [one for one in found if one.wall >= found[-1].wall - seconds]
+
     def _lines(self, name: str) -> Iterator[Observation]:
         since = self.read.get(name, 0)
-        data = self._read(f"{FOLDER}/{name}", since)
+        data = self._rest(name, since)
         whole = data[: data.rfind(b"\n") + 1]
         self.read[name] = since + len(whole)
         for line in whole.splitlines():
@@ -45,11 +59,21 @@ class Recorded:
             if one is not None:
                 yield one
 
-    def _read(self, name: str, since: int) -> bytes:
-        """What a file has beyond a place; one on a disk is not read again from its beginning."""
+    def _rest(self, name: str, since: int) -> bytes:
+        """What a file has beyond a place; where files cannot grow, one that was read has nothing new."""
         if isinstance(self.store, LocalStore):
-            return self.store.read_since(name, since)
-        return (self.store.read(name) or b"")[since:]
+            with suppress(FileNotFoundError), open(Path(self.store.root, FOLDER, name), "rb") as file:
+                file.seek(since)
+                return file.read()
+            return b""
+        return b"" if since else self.store.read(f"{FOLDER}/{name}") or b""
+
+    def _size(self, name: str) -> int:
+        """How much of a file is behind us, where it is passed over."""
+        if isinstance(self.store, LocalStore):
+            with suppress(OSError):
+                return os.stat(Path(self.store.root, FOLDER, name)).st_size
+        return 1
 
 
 def latest_of_each(observed: Iterable[Observation]) -> list[Observation]:
