@@ -35,9 +35,10 @@ def graph_of(pipeline: Pipeline) -> dict[str, Any]:
                       "number": number, "windows": isinstance(stage, Plan), "keys": list(_keys(stage)),
                       "says": _pairs(_stage_words(stage))})  # fmt: skip
         edges += [[from_, f"stage:{number}", ""] for from_ in _above(flow, number)]
+    last = max(depth.values(), default=0) + 1
     for place, output in enumerate(pipeline.outputs):
-        nodes.append({"id": f"output:{place}", "kind": "output", "name": output.name or output.kind,
-                      "depth": max(depth.values(), default=0) + 1, "says": [["to", output.sink.describe()]]})  # fmt: skip
+        nodes.append({"id": f"output:{place}", "kind": "output", "name": output.name or output.kind, "depth": last,
+                      "says": [["to", output.sink.describe()]]})  # fmt: skip
         edges.append([f"stage:{flow.stages.index(output.plan)}", f"output:{place}", output.name or output.kind])
     return {"name": pipeline.name, "delivery": pipeline.delivery.replace("_", " "), "nodes": nodes, "edges": edges,
             "warnings": list(pipeline.check())}  # fmt: skip

@@ -105,6 +105,17 @@ def test_row_24_a_machine_that_asks_for_numbers_has_the_key_in_a_header(server):
         assert ask(server, "/metrics", Cookie=None, Authorization=given)[0] == 403
 
 
+def test_machines_are_told_the_numbers_of_the_run(server, run):
+    from prometheus_client.parser import text_string_to_metric_families
+
+    status, headers, body = ask(server, "/metrics")
+    assert (status, headers["Content-Type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    told = {one.name: one for family in text_string_to_metric_families(body.decode()) for one in family.samples}
+    assert told["penstock_events_total"].value == run.totals.read
+    assert told["penstock_events_total"].labels == {"pipeline": "team-scores"}
+    assert told["penstock_running"].value == 1
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "BREW"])
 @pytest.mark.parametrize(
     "wrong",
