@@ -25,19 +25,18 @@ export class PlaneBox {
   }
 
   _build() {
-    const button = (text, label, what, more = {}) =>
-      html("button", { type: "button", "aria-label": label, onclick: what, ...more }, text);
+    const button = (text, label, what) => html("button", { type: "button", "aria-label": label, onclick: what }, text);
     this.canvas = html("canvas", { tabindex: 0, role: "img", "aria-label": "the plane", class: "plane" });
     this.tip = html("div", { class: "tip", hidden: "" });
     this.told = html("p", { class: "told", "aria-live": "off" });
-    this.followButton = button("Following", "follow the newest", () => this.setFollow(!this.follow), { class: "follow" });
+    this.followButton = html("button", { type: "button", class: "follow", onclick: () => this.setFollow(!this.follow) }, "Follow");
     this.keys = html("datalist", { id: "plane-keys" });
     this.keyField = html("input", { id: "plane-key", list: "plane-keys", placeholder: "all keys", autocomplete: "off",
       spellcheck: "false", onchange: () => this.choose(this.keyField.value) });
     this.stageField = html("select", { id: "plane-stage", onchange: () => this.chooseStage(Number(this.stageField.value)) });
     this.stageLabel = html("label", { for: "plane-stage", hidden: "" }, "stage ", this.stageField);
     const spans = html("div", { class: "group", role: "group", "aria-label": "how much is shown" },
-      SPANS.map(([name, seconds]) => button(name, `the last ${name}`, () => this.setSpan(seconds), { "data-span": seconds })));
+      SPANS.map(([name, seconds]) => html("button", { type: "button", onclick: () => this.setSpan(seconds), "data-span": seconds }, name)));
     this.spans = spans;
     this.asTable = html("details", { ontoggle: () => this.fillTable() }, html("summary", {}, "The same as a table"));
     this._handle();
