@@ -87,7 +87,7 @@ def seen(page) -> str:
         ("partitions", ["scores/3", "The watermark waits for the slowest", "active"]),
         (
             "late",
-            ["took corrections any more", "Late rows, newest first", "'twelve' is not a long", "behind the watermark"],
+            ["took corrections any more", "Late rows, newest first", "'twelve' is not a long", "Why?"],
         ),
         ("batches", ["Where the time went", "reading", "writing to sinks", "idle"]),
         ("state", ["Keys with the most events", "amber", "rows of state"]),

@@ -51,6 +51,7 @@ export class Held {
     this.batches = [];
     this.late = [];
     this.bad = [];
+    this.given = [];
     this.places = [];
     this.placed = new Map();
     this.standing = null;
@@ -70,7 +71,7 @@ export class Held {
   take(batches) {
     for (const one of batches) this._take(one);
     if (this.batches.length > LIMITS.batches) this.batches.splice(0, this.batches.length - LIMITS.batches);
-    for (const kind of ["late", "bad"]) {
+    for (const kind of ["late", "bad", "given"]) {
       if (this[kind].length > LIMITS.rows) this[kind].splice(0, this[kind].length - LIMITS.rows);
     }
     this.version += 1;
@@ -89,7 +90,8 @@ export class Held {
     for (const pane of one.panes) this._pane(one, now, pane);
     this.late.push(...one.late.map((row) => ({ ...row, batch: one.batch, now })));
     this.bad.push(...one.bad.map((row) => ({ ...row, batch: one.batch, now })));
-    const { dots, panes, late, bad, ...rest } = one;
+    this.given.push(...one.given.map((row) => ({ ...row, batch: one.batch, now })));
+    const { dots, panes, late, bad, given, ...rest } = one;
     const kept = { ...rest, now, marks: one.watermarks.map(number), next: number(one.watermark) };
     const at = this.batches.findLastIndex((held) => held.batch <= one.batch);
     if (at >= 0 && this.batches[at].batch === one.batch) this.batches[at] = kept;
@@ -101,8 +103,7 @@ export class Held {
     for (const [ring, column] of [[this.dots, "fate"], [this.panes, "timing"]]) {
       for (let at = 0; at < ring.count; at += 1) if (ring.batch[at] === batch) ring[column][at] = GONE;
     }
-    this.late = this.late.filter((row) => row.batch !== batch);
-    this.bad = this.bad.filter((row) => row.batch !== batch);
+    for (const kind of ["late", "bad", "given"]) this[kind] = this[kind].filter((row) => row.batch !== batch);
   }
 
   _dot(one, now, row, fate) {

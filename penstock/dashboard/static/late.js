@@ -6,7 +6,7 @@ import { tell } from "./windows.js";
 export function late(held) {
   const said = html("p", { class: "lead" });
   const lists = { late: html("div"), bad: html("div") };
-  const why = html("ol", { class: "why", "aria-live": "polite" });
+  const why = html("ol", { class: "why", tabindex: 0, "aria-label": "why it was late", "aria-live": "polite" });
   const asked = html("section", { hidden: "", "aria-label": "Why" }, html("h3", {}, "Why it was late"), why);
   let before = -1;
 

@@ -37,7 +37,7 @@ function show() {
   const [name, title, make] = PAGES.find(([one]) => one === place()) ?? PAGES[0];
   shown = make(held, app, asked());
   by("main").replaceChildren(shown.element);
-  document.title = `${title} · ${held.standing?.name ?? "Penstock"}`;
+  app.title = title;
   for (const link of by("pages").querySelectorAll("a")) {
     if (link.dataset.page === name) {
       link.setAttribute("aria-current", "page");
@@ -56,6 +56,8 @@ function head() {
   by("state").textContent = `${sign} ${word}`;
   by("state").className = `badge ${told.state}`;
   by("where").textContent = `Checkpoint ${told.checkpoint}${told.lineage ? `, lineage ${told.lineage.slice(0, 8)}` : ""}`;
+  const urgent = told.concerns.filter((one) => one.level === "urgent").length;
+  document.title = `${urgent ? `(${urgent}) ` : ""}${app.title} · ${told.name ?? "Penstock"}`;
   const seen = told.overview;
   const figures = seen === null || seen === undefined ? [] : [
     ["events a second", rough(seen.events_per_second)],
@@ -66,7 +68,17 @@ function head() {
     html("div", {}, html("dt", {}, name), html("dd", {}, value))));
 }
 
+// What the stages are called is in the plan, which is there when the first batch is.
+async function named() {
+  app.named = true;
+  try {
+    const told = await (await fetch("plan.json")).json();
+    app.plane.stageNames = told?.nodes.filter((one) => one.kind === "stage").map((one) => `${one.number + 1}: ${one.name}`);
+  } catch { /* then they have numbers alone */ }
+}
+
 function news() {
+  if (held.heard && !app.named) named();
   if (app.paused || waiting) return;
   waiting = true;
   requestAnimationFrame(() => {

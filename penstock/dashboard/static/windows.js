@@ -8,6 +8,7 @@ export function windows(held, app, asked) {
   const stage = html("select", { id: "stage", onchange: () => { key = null; fill(true); } });
   const stageLabel = html("label", { for: "stage", hidden: "" }, "stage ", stage);
   const list = html("div", { id: "windows" });
+  const given = html("div");
   const detail = html("section", { id: "detail", "aria-label": "The chosen window" });
   let key = asked.get("key");
   let chosen = null;
@@ -45,13 +46,15 @@ export function windows(held, app, asked) {
     });
     list.replaceChildren(table(["window", "answer now", "kind of answer", { number: "panes" }, "shown at", "state"], rows,
       { className: "tall", caption: key === null ? "Windows" : `Windows of ${key}, newest first`, empty: "no pane was shown yet" }));
+    given.replaceChildren(...(held.given.length ? [table(["seen", "stage", "output", "row"], held.given.slice(-60).reverse().map((row) =>
+      [clock(row.now), `${row.stage + 1}`, row.output, row.text]), { className: "tall", caption: "Rows that stages gave, newest first" })] : []));
     if (chosen === null) detail.replaceChildren(html("p", { class: "empty" }, "Choose a window to see its panes, and why they came."));
   }
 
   async function pick(number, one) {
     const rows = one.panes.map((pane) => [`pane ${pane.index}`, pane.text, timing(pane.timing, pane.op), clock(pane.now, true),
       pane.batch, pane.final ? "final" : ""]);
-    const why = html("ol", { class: "why" });
+    const why = html("ol", { class: "why", tabindex: 0, "aria-label": "why" });
     detail.replaceChildren(html("h3", {}, `${key}: ${clock(one.start)} to ${clock(one.end)}`),
       table(["pane", "answer", "kind", "shown at", { number: "batch" }, ""], rows, { caption: many(rows.length, "pane") + " kept" }),
       html("h3", {}, "Why"), why);
@@ -61,7 +64,7 @@ export function windows(held, app, asked) {
 
   return { title: "Windows", update: (anew) => fill(anew), element: html("div", {}, html("h2", {}, "Windows and panes of a key"),
     html("div", { class: "tools" }, html("label", { for: "key" }, "key ", field), known, stageLabel),
-    html("div", { class: "split" }, list, detail)) };
+    html("div", { class: "split" }, list, detail), given) };
 }
 
 const word = (time) => (time === Infinity ? "+inf" : time === -Infinity ? "-inf" : String(time));
