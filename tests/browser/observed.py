@@ -7,6 +7,7 @@ the end, late when a straggler comes; partition 3 is silent for a while. What is
 from __future__ import annotations
 
 import random
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ class Run:
     source: str = "scores"
     dots: int = 24  # of each partition and batch
     name: str = "team-scores"
+    lineage: str = "1f" * 16
     clocks: bool = True  # whether each batch has its clock written, which takes a while
     number: int = 0
     chance: random.Random = field(default_factory=lambda: random.Random(7))
@@ -52,7 +54,7 @@ class Run:
     def __post_init__(self) -> None:
         self.store = LocalStore(str(self.root))
         self.store.create("penstock/identity", sealed(
-            {"name": self.name, "lineage": "1f" * 16, "shards": 2, "binding": {}}))  # fmt: skip
+            {"name": self.name, "lineage": self.lineage, "shards": 2, "binding": {}}))  # fmt: skip
         self.lease = take_lease(self.store)
         self.recorder = Recorder(self.store)
 
@@ -78,7 +80,7 @@ class Run:
         self.totals, self.panes, self.number = self.totals + counts, self.panes + len(panes), number + 1
         read, step = 0.2 + 0.1 * self.chance.random(), 0.15 + 0.1 * self.chance.random()
         told = {
-            "batch": number, "now": now, "wall": now / 1e6, "seconds": 0.62, "elapsed": 1.0,
+            "batch": number, "now": now, "wall": time.time(), "seconds": 0.62, "elapsed": 1.0,
             "watermark": self.watermark, "watermarks": [before],
             "shares": {"read": read, "step": step, "sinks": 0.12, "waiting": 0.88 - read - step},
             "counts": _plain(counts), "totals": _plain(self.totals),
@@ -98,7 +100,7 @@ class Run:
         ]
         if not self.clocks:
             return one
-        write_clock(self.store, "1f" * 16, Clocks(
+        write_clock(self.store, self.lineage, Clocks(
             number + 1, ClockState(now=now, watermark=self.watermark), self.totals, {}, self.panes, given=one.sinks,
             open_windows=12, partitions=partitions))  # fmt: skip
         return one
