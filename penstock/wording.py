@@ -74,11 +74,13 @@ def size(count: float) -> str:
 def percent(share: float) -> str:
     """A share of a whole, to two digits where it is small.
 
-    >>> percent(0.623), percent(0.0123), percent(0.0001)
-    ('62 %', '1.2 %', '0.01 %')
+    >>> percent(0.623), percent(0.0999999), percent(0.0123), percent(0.0001)
+    ('62 %', '10 %', '1.2 %', '0.01 %')
     """
     number = 100 * share
-    return f"{number:.0f} %" if number >= 10 or not number else f"{number:.1f} %" if number >= 1 else f"{number:.2g} %"
+    return (
+        f"{number:.0f} %" if number >= 9.95 or not number else f"{number:.1f} %" if number >= 1 else f"{number:.2g} %"
+    )
 
 
 def _two(whole: int, large: int, name: str, small: int, rest: str) -> str:

@@ -11,6 +11,7 @@ from penstock.cli import (
     advise,
     demo,
     initial,
+    metrics,
     picture,
     plans,
     play,
@@ -18,6 +19,7 @@ from penstock.cli import (
     quarantine,
     running,
     standing,
+    top,
     ui,
     verifying,
     why,
@@ -31,7 +33,23 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (running, plans, verifying, prove, standing, ui, why, advise, quarantine, picture, initial, demo, play):
+for module in (
+    running,
+    plans,
+    verifying,
+    prove,
+    standing,
+    ui,
+    top,
+    metrics,
+    why,
+    advise,
+    quarantine,
+    picture,
+    initial,
+    demo,
+    play,
+):
     module.add_to(app)
 
 

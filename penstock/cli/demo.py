@@ -141,6 +141,7 @@ def _next(folder: Path) -> list[str]:
         "go on where this has stopped (Ctrl-C ends it)": f"run {file} --checkpoint {folder}/checkpoint",
         "the dashboard of what has been, in the browser": f"ui {folder}/checkpoint",
         "how does it stand?": f"status {folder}/checkpoint",
+        "what needs attention? (q ends the view)": f"top {folder}/checkpoint",
         "what does it do, in words?": f"explain {file}",
         "does a batch give the same answers, and Spark SQL?": f"verify {file}",
         "a pipeline of your own to begin with": "init",

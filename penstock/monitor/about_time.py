@@ -79,11 +79,6 @@ def _never_spoke(observed: Sequence[Observation], silent: list[dict[str, Any]]) 
 
 
 def _slow(one: dict[str, Any], last: Observation) -> tuple[str, str]:
-    if one.get("lag"):
-        return (
-            f"it is read more slowly than it is written: {many(one['lag'], 'row')} of its log are unread",
-            "give the run more cores, or deal the keys more evenly to the partitions",
-        )
     if one["silent_for"]:
         idle = _settings(last, one["source"]).get("idle")
         if idle is None:
@@ -94,6 +89,11 @@ def _slow(one: dict[str, Any], last: Observation) -> tuple[str, str]:
         return (
             f"it has been silent for {span(one['silent_for'])}, and steps aside after {words(idle)}",
             "wait for that, or see whether its producer writes",
+        )
+    if one.get("lag"):
+        return (
+            f"it is read more slowly than it is written: {many(one['lag'], 'row')} of its log are unread",
+            "give the run more cores, or deal the keys more evenly to the partitions",
         )
     return (
         "its events are older than those of the others: its producer is behind, or its clock is",
