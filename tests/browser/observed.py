@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ class Run:
     watermark: int = MIN_TIME
     totals: Counts = field(default_factory=Counts)
     panes: int = 0
+    last: list[Observation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = LocalStore(str(self.root))
@@ -63,6 +64,22 @@ class Run:
         for _ in range(count):
             self.batch()
         return self
+
+    def repeated(self, count: int) -> None:
+        """So many more without playing them: the last twenty batches over and over, later each time. No clock is kept."""
+        if len(self.last) < 20:
+            self.last = [self.batch() for _ in range(20)]
+        for _ in range(count):
+            one = self.last[self.number % 20]
+            by = (self.number - one.batch) * SECOND
+            told = replace(
+                one, batch=self.number, now=one.now + by, watermark=one.watermark + by, wall=time.time(),
+                watermarks=[at + by for at in one.watermarks],
+                dots=[{**dot, "event_time": dot["event_time"] + by, "offset": self.number} for dot in one.dots],
+                panes=[{**pane, "start": pane["start"] + by, "end": pane["end"] + by} for pane in one.panes],
+            )  # fmt: skip
+            self.recorder.write(told)
+            self.number += 1
 
     def batch(self, *, replayed: bool = False, **more: Any) -> Observation:
         """One more batch, a second after the one before."""
@@ -83,7 +100,7 @@ class Run:
             "batch": number, "now": now, "wall": time.time(), "seconds": 0.62, "elapsed": 1.0,
             "watermark": self.watermark, "watermarks": [before],
             "shares": {"read": read, "step": step, "sinks": 0.12, "waiting": 0.88 - read - step},
-            "counts": _plain(counts), "totals": _plain(self.totals),
+            "counts": asdict(counts), "totals": asdict(self.totals),
             "rows": {"panes": len(panes), "late": len(late), "quarantine": len(bad)}, "partitions": clocks,
             "state": {"open": 12, "rows": 5_000 + 10 * number, "bytes": 900_000 + 1_200 * number},
             "hot": [[team, 0.5 / 2**place, 0.001] for place, team in enumerate(self.teams)],
@@ -155,9 +172,3 @@ class Run:
             yield {"stage": 0, "key": team, "start": start, "end": end, "index": self.shown[key], "timing": timing,
                    "final": False, "op": 1, "text": f"points {points}, plays {plays}"}  # fmt: skip
             self.shown[key] += 1
-
-
-def _plain(counts: Counts) -> dict[str, int]:
-    from dataclasses import asdict
-
-    return asdict(counts)

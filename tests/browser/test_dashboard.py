@@ -321,7 +321,7 @@ def test_ten_thousand_batches_do_not_grow_it(loose, tmp_path):
         visit(loose, server, "", 50)
         for upto in (4_000, 7_000, 10_000):
             while made.number < upto:
-                made.batches(min(500, upto - made.number))
+                made.repeated(min(1_000, upto - made.number))
                 loose.wait_for_function("count => penstock.held.heard >= count", arg=made.number)
             sizes.append(heap())
         counts = loose.evaluate("""() => { const { held } = penstock;
