@@ -6,10 +6,11 @@ the end, late when a straggler comes; partition 3 is silent for a while. What is
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from penstock.checkpoint.store import LocalStore
 from penstock.engine.watermark import ClockState
 from penstock.instant import MIN_TIME
 from penstock.monitor.observation import Observation
-from penstock.monitor.recorder import Recorder
+from penstock.monitor.recorder import FOLDER, Recorder, segment
 
 SECOND = 1_000_000
 NOON = 1_777_636_800 * SECOND  # 2026-05-01 12:00:00
@@ -50,7 +51,7 @@ class Run:
     watermark: int = MIN_TIME
     totals: Counts = field(default_factory=Counts)
     panes: int = 0
-    last: list[Observation] = field(default_factory=list)
+    last: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = LocalStore(str(self.root))
@@ -66,20 +67,22 @@ class Run:
         return self
 
     def repeated(self, count: int) -> None:
-        """So many more without playing them: the last twenty batches over and over, later each time. No clock is kept."""
-        if len(self.last) < 20:
-            self.last = [self.batch() for _ in range(20)]
+        """So many more without playing them: the last twenty over and over, later each time. No clock is kept."""
+        if not self.last:
+            self.last = [json.loads(self.batch().line()) for _ in range(20)]
+        lines = []
         for _ in range(count):
             one = self.last[self.number % 20]
-            by = (self.number - one.batch) * SECOND
-            told = replace(
-                one, batch=self.number, now=one.now + by, watermark=one.watermark + by, wall=time.time(),
-                watermarks=[at + by for at in one.watermarks],
-                dots=[{**dot, "event_time": dot["event_time"] + by, "offset": self.number} for dot in one.dots],
-                panes=[{**pane, "start": pane["start"] + by, "end": pane["end"] + by} for pane in one.panes],
-            )  # fmt: skip
-            self.recorder.write(told)
+            by = (self.number - one["batch"]) * SECOND
+            told = {
+                **one, "batch": self.number, "now": one["now"] + by, "watermark": one["watermark"] + by,
+                "watermarks": [at + by for at in one["watermarks"]], "wall": time.time(),
+                "dots": [{**dot, "event_time": dot["event_time"] + by, "offset": self.number} for dot in one["dots"]],
+                "panes": [{**pane, "start": pane["start"] + by, "end": pane["end"] + by} for pane in one["panes"]],
+            }  # fmt: skip
+            lines.append(json.dumps(told).encode() + b"\n")
             self.number += 1
+        Path(self.root, FOLDER, segment(self.number)).write_bytes(b"".join(lines))
 
     def batch(self, *, replayed: bool = False, **more: Any) -> Observation:
         """One more batch, a second after the one before."""

@@ -304,6 +304,8 @@ def test_a_hundred_thousand_dots_and_ten_thousand_panes_stay_smooth(page, large)
         assert found["counted"] > 80_000
         assert found["drawn"] >= 74
         best = min(best or 1e9, gaps[len(gaps) * 9 // 10])
+        if best <= 1000 / 30:
+            break
     assert best <= 1000 / 30, f"nine of ten frames within {best:.1f} ms"
 
 
