@@ -1,11 +1,14 @@
-"""What does a page hear of one batch? The observation, with lists for dots and panes, of which there are many."""
+"""What does a page hear of one batch? The observation, with lists for dots and panes, of which there are many.
+
+Infinite times are the ends of 64 bits, as in the record: to look at every value of every batch would cost more than all
+the rest.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from penstock.monitor.harmless import worded
 from penstock.monitor.observation import Observation
 
 PARTITIONS = 32  # whose clocks are told of every batch; how all of them stand is told of the last one
@@ -18,15 +21,14 @@ def compact(one: Observation) -> dict[str, Any]:
             for held in one.dots if (held["partition"], held["offset"]) not in fates]  # fmt: skip
     panes = [[held["stage"], held["key"], held["start"], held["end"], held["index"], held["timing"],
               bool(held["final"]), held["op"], held["text"]] for held in one.panes]  # fmt: skip
-    told: dict[str, Any] = worded({
+    return {
         "batch": one.batch, "now": one.now, "wall": one.wall, "seconds": one.seconds, "elapsed": one.elapsed,
         "watermark": one.watermark, "watermarks": one.watermarks, "shares": one.shares, "counts": one.counts,
         "rows": one.rows, "partitions": by_name(one.partitions)[:PARTITIONS], "state": one.state, "hot": one.hot,
         "dots": dots, "panes": panes, "given": one.given, "late": one.late, "bad": one.bad, "sinks": one.sinks,
         "notes": one.notes, "replayed": one.replayed, "ledgers": one.ledgers, "waited": one.waited,
         "checkpoint": one.checkpoint,
-    })  # fmt: skip
-    return told
+    }  # fmt: skip
 
 
 def line(value: Any) -> bytes:

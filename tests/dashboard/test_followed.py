@@ -10,6 +10,7 @@ import pytest
 from penstock.dashboard import followed as following
 from penstock.dashboard.compact import compact
 from penstock.dashboard.followed import Followed
+from penstock.instant import MIN_TIME
 from penstock.monitor.concern import URGENT
 from penstock.monitor.said import say_waiting
 from tests.browser.observed import Run
@@ -99,7 +100,8 @@ def test_an_event_that_was_late_is_no_dot_as_well(tmp_path):
     assert len(told["dots"]) + len(late) == len(one.dots)
 
 
-def test_infinite_times_are_words(tmp_path):
-    one = Run(tmp_path).batch()
-    assert compact(one)["watermarks"] == ["-inf"]
-    json.dumps(compact(one), allow_nan=False)
+def test_infinite_times_are_words_in_how_it_stands(tmp_path):
+    run, followed = Run(tmp_path), Followed(str(tmp_path))
+    run.batch(watermark=MIN_TIME)
+    followed.look()
+    assert json.loads(followed.standing)["overview"]["watermark"] == "-inf"

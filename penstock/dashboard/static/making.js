@@ -20,8 +20,13 @@ export const html = (tag, attributes = {}, ...children) => made(document.createE
 export const svg = (tag, attributes = {}, ...children) =>
   made(document.createElementNS(SVG, tag), attributes, children);
 
-// Times are microseconds since 1970, or the words of the infinities.
-export const number = (time) => (time === "-inf" ? -Infinity : time === "+inf" ? Infinity : time);
+// Times are microseconds since 1970; the infinities are words, or the ends of 64 bits.
+const FAR = 9.2e18;
+
+export function number(time) {
+  if (time === "-inf" || time <= -FAR) return -Infinity;
+  return time === "+inf" || time >= FAR ? Infinity : time;
+}
 
 const two = (value) => String(value).padStart(2, "0");
 const today = () => new Date().toISOString().slice(0, 10);
@@ -47,7 +52,7 @@ export function tick(time, step) {
 }
 
 export function span(length) {
-  if (length === null || length === undefined || !Number.isFinite(length)) return "–";
+  if (length === null || length === undefined || !(Math.abs(length) < FAR)) return "–";
   const seconds = Math.abs(length) / 1e6;
   const sign = length < 0 ? "−" : "";
   if (seconds < 1) return `${sign}${Math.round(seconds * 1000)} ms`;
