@@ -15,6 +15,7 @@ from penstock.dashboard.asking import asked_why, metrics
 from penstock.dashboard.compact import line
 from penstock.dashboard.followed import Followed
 from penstock.dashboard.place import Place
+from penstock.errors import PenstockError
 from penstock.monitor.planned import kept_plan
 from penstock.web.guarded import Asked, Guarded
 from penstock.web.reply import Reply, as_json, page, pages_of, said
@@ -67,7 +68,10 @@ class Looked(Asked):
         """A page, a value, or the stream of news."""
         if self.asked_for() == "/events" and self.command == "GET":
             return self._stream()
-        return self._page()
+        try:
+            return self._page()
+        except PenstockError as error:
+            return said(500, error.what)
 
     def __getattr__(self, name: str) -> Any:
         """Any other method is refused, once it is clear who asks."""
