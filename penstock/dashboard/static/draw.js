@@ -54,13 +54,27 @@ export function windowsOf(groups) {
   return [...found.values()].sort((a, b) => a.start - b.start || a.end - b.end);
 }
 
-function columns(ctx, look, windows, box, { x }) {
-  windows.forEach((one, place) => {
+// Windows that all have one length and follow one another go on beyond those that have shown a pane.
+function goingOn(windows, view) {
+  const [first] = windows;
+  const size = first.end - first.start;
+  const even = Number.isFinite(size) && windows.every((one) => one.end - one.start === size && (one.start - first.start) % size === 0);
+  if (!even || (view.right - view.left) / size > 400) return windows;
+  const found = [];
+  const from = first.start + Math.floor((view.left - first.start) / size) * size;
+  for (let start = from; start < view.right; start += size) found.push({ start, end: start + size, odd: Math.round(start / size) % 2 });
+  return found;
+}
+
+function columns(ctx, look, windows, view, box, { x }) {
+  if (!windows.length) return;
+  const apart = windows.every((one, place) => place === 0 || one.start >= windows[place - 1].end);
+  goingOn(windows, view).forEach((one, place) => {
     const left = Math.max(x(one.start), box.left);
     const right = Math.min(x(one.end), box.right);
     if (right - left < 3) return;
     ctx.fillStyle = look.column;
-    if (place % 2) ctx.fillRect(left, box.top, right - left, box.bottom - box.top);
+    if (apart && (one.odd ?? place % 2)) ctx.fillRect(left, box.top, right - left, box.bottom - box.top);
     ctx.fillStyle = look.rule;
     ctx.fillRect(left, box.top, 1, box.bottom - box.top);
   });
@@ -298,7 +312,7 @@ export function draw(ctx, look, { dots, groups, windows, marks }, view, size, ch
   ctx.beginPath();
   ctx.rect(box.left, box.top, box.right - box.left, box.bottom - box.top);
   ctx.clip();
-  columns(ctx, look, windows, box, to);
+  columns(ctx, look, windows, view, box, to);
   ctx.restore();
   axes(ctx, look, view, box, to);
   ctx.save();
