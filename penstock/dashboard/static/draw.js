@@ -1,7 +1,7 @@
 // The plane on a canvas: event time across, processing time up; dots, the watermark's line, windows as columns, and
 // panes where they were emitted. Whatever there is of it, a frame costs about the same: many dots are pixels.
 
-import { BAD, COUNTED, GONE, LATE, TIMINGS } from "./held.js";
+import { BAD, COUNTED, GONE, LATE, LIMITS, TIMINGS } from "./held.js";
 import { SIGN, tick } from "./making.js";
 
 export const EDGE = { left: 70, right: 16, top: 30, bottom: 40 };
@@ -236,7 +236,7 @@ class Pixels {
     this.canvas = document.createElement("canvas");
   }
 
-  draw(ctx, dots, wanted, colour, box, { x, y }, ratio) {
+  draw(ctx, dots, wanted, colour, view, box, ratio) {
     const width = Math.max(1, Math.round((box.right - box.left) * ratio));
     const height = Math.max(1, Math.round((box.bottom - box.top) * ratio));
     if (this.canvas.width !== width || this.canvas.height !== height || !this.image) {
@@ -248,14 +248,15 @@ class Pixels {
     }
     this.cells.fill(0);
     const size = Math.max(2, Math.round(2 * ratio));
-    for (const at of wanted) {
-      const left = Math.round((x(dots.time[at]) - box.left) * ratio);
-      const top = Math.round((y(dots.now[at]) - box.top) * ratio);
-      for (let row = top; row < top + size && row < height; row += 1) {
-        for (let cell = left; cell < left + size && cell < width; cell += 1) {
-          if (row >= 0 && cell >= 0) this.cells[row * width + cell] = colour;
-        }
-      }
+    const { cells } = this;
+    const { time, now } = dots;
+    const across = width / (view.right - view.left);
+    const up = height / (view.top - view.bottom);
+    for (let place = 0; place < wanted.length; place += 1) {
+      const at = wanted[place];
+      const left = Math.min(Math.floor((time[at] - view.left) * across), width - size);
+      const top = Math.min(Math.floor((view.top - now[at]) * up), height - size);
+      for (let row = 0; row < size; row += 1) cells.fill(colour, (top + row) * width + left, (top + row) * width + left + size);
     }
     this.ctx.putImageData(this.image, 0, 0);
     ctx.drawImage(this.canvas, box.left, box.top, box.right - box.left, box.bottom - box.top);
@@ -272,8 +273,10 @@ function packed(ctx, colour) {
 }
 
 // Which dots are in sight; those left of it are shown at the edge, and those without a time in front of it.
+const order = new Uint32Array(LIMITS.dots);
+
 export function inSight(dots, view, stage, key) {
-  const counted = [];
+  let found = 0;
   const marked = [];
   for (let at = 0; at < dots.count; at += 1) {
     const now = dots.now[at];
@@ -281,15 +284,15 @@ export function inSight(dots, view, stage, key) {
     if (now < view.bottom || now > view.top || fate === GONE || (key !== null && dots.key[at] !== key)) continue;
     if (fate === COUNTED) {
       const time = dots.time[at];
-      if (time >= view.left && time <= view.right) counted.push(at);
+      if (time >= view.left && time <= view.right) order[found++] = at;
     } else if (fate === BAD || dots.stage[at] === stage) marked.push(at);
   }
-  return { counted, marked: marked.slice(-MARKED) };
+  return { counted: order.subarray(0, found), marked: marked.slice(-MARKED) };
 }
 
 function dotsOf(ctx, look, dots, seen, view, box, to, ratio) {
   ctx.lineWidth = 1.8;
-  if (seen.counted.length > SHAPED) pixels.draw(ctx, dots, seen.counted, packed(ctx, look.dot), box, to, ratio);
+  if (seen.counted.length > SHAPED) pixels.draw(ctx, dots, seen.counted, packed(ctx, look.dot), view, box, ratio);
   else {
     ctx.fillStyle = look.dot;
     for (const at of seen.counted) shape(ctx, COUNTED, dots.origin[at], to.x(dots.time[at]), to.y(dots.now[at]));
