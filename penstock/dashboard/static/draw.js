@@ -256,7 +256,9 @@ class Pixels {
       const at = wanted[place];
       const left = Math.min(Math.floor((time[at] - view.left) * across), width - size);
       const top = Math.min(Math.floor((view.top - now[at]) * up), height - size);
-      for (let row = 0; row < size; row += 1) cells.fill(colour, (top + row) * width + left, (top + row) * width + left + size);
+      for (let row = top; row < top + size; row += 1) {
+        for (let cell = row * width + left; cell < row * width + left + size; cell += 1) cells[cell] = colour;
+      }
     }
     this.ctx.putImageData(this.image, 0, 0);
     ctx.drawImage(this.canvas, box.left, box.top, box.right - box.left, box.bottom - box.top);
