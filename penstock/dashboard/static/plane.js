@@ -28,6 +28,8 @@ export class PlaneBox {
     const button = (text, label, what) => html("button", { type: "button", "aria-label": label, onclick: what }, text);
     this.canvas = html("canvas", { tabindex: 0, role: "img", "aria-label": "the plane", class: "plane" });
     this.tip = html("div", { class: "tip", hidden: "" });
+    this.nothing = html("p", { class: "nothing" }, "When the first batch has ended, its events appear here: to the right by when they happened, ",
+      "upwards by when they were seen.");
     this.told = html("p", { class: "told", "aria-live": "off" });
     this.followButton = html("button", { type: "button", class: "follow", onclick: () => this.setFollow(!this.follow) }, "Follow");
     this.keys = html("datalist", { id: "plane-keys" });
@@ -45,7 +47,7 @@ export class PlaneBox {
         html("div", { class: "group", role: "group", "aria-label": "zoom" },
           button("−", "zoom out", () => this.zoom(1.5)), button("+", "zoom in", () => this.zoom(1 / 1.5))),
         html("label", { for: "plane-key" }, "key ", this.keyField), this.keys, this.stageLabel),
-      html("div", { class: "stage" }, this.canvas, this.tip), legend(), this.told, this.asTable);
+      html("div", { class: "stage" }, this.canvas, this.tip, this.nothing), legend(), this.told, this.asTable);
   }
 
   _handle() {
@@ -174,6 +176,7 @@ export class PlaneBox {
     const what = { dots: this.held.dots, groups: this.groups, windows: this.windows, marks: this.marks };
     this.drawn = draw(this.ctx, this.look, what, this.view, size, { stage: this.stage, key: this.key });
     this.frames += 1;
+    this.nothing.hidden = true;
     if (done < 1) this.frame();
     else this._tell();
   }
