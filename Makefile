@@ -40,7 +40,7 @@ java: ## see that Java 17 or newer is there, or install it where this user may
 browser: ## see that Chromium is there for the tests of pages, or install it where this user may
 	@scripts/browser.sh
 
-demo: $(INSTALLED) java ## a minute of game scores: early, on-time and late answers in SQLite, and what is being seen
+demo: $(INSTALLED) java ## a minute of game scores: early, on-time and late answers in SQLite, and a dashboard to open
 	@$(BIN)/penstock demo
 
 demo-kafka: $(INSTALLED) java ## the same from Kafka to PostgreSQL, both real and started here: lag, panes, the table

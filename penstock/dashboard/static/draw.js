@@ -5,7 +5,7 @@ import { BAD, COUNTED, GONE, LATE, LIMITS, TIMINGS } from "./held.js";
 import { SIGN, tick } from "./making.js";
 
 export const EDGE = { left: 70, right: 16, top: 30, bottom: 40 };
-const SHAPED = 1_500; // dots in sight that are drawn as shapes; more are pixels
+const SHAPED = 4_000; // dots in sight that are drawn as shapes; more are pixels
 const MARKED = 2_000; // late and unusable ones that are drawn as shapes whatever their number
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400].map((s) => s * 1e6);
 const BAR = 15;
@@ -153,7 +153,7 @@ function watermark(ctx, look, marks, view, box, { x, y }) {
   ctx.fillText("watermark", ...place);
 }
 
-function bar(ctx, look, one, left, width, up) {
+function bar(ctx, look, one, left, width, up, all) {
   const kind = TIMINGS[one.kind];
   const colour = { early: look.early, on_time: look.on_time, late: look.latePane }[kind];
   ctx.fillStyle = ctx.strokeStyle = colour;
@@ -174,15 +174,17 @@ function bar(ctx, look, one, left, width, up) {
     ctx.stroke();
     ctx.globalAlpha = 1;
   }
-  const value = (one.op < 0 ? "−" : "") + (one.count > 1 ? `${one.count} keys` : one.text);
-  const text = [`${value} ${SIGN[kind]}`, value, SIGN[kind]].find((said) => ctx.measureText(said).width < width - 6);
+  const minus = one.op < 0 ? "−" : "";
+  const value = minus + (one.count > 1 ? `${one.count} keys` : all ? one.key : one.text);
+  const whole = all && one.count === 1 ? [`${one.key}: ${minus}${one.text} ${SIGN[kind]}`] : [];
+  const text = [...whole, `${value} ${SIGN[kind]}`, value, SIGN[kind]].find((said) => ctx.measureText(said).width < width - 6);
   if (text === undefined) return;
   ctx.fillStyle = kind === "early" || one.op < 0 ? look.ink : look.onPane;
   ctx.textAlign = "center";
   ctx.fillText(text, left + width / 2, up - 4);
 }
 
-function panes(ctx, look, groups, view, box, { x, y }) {
+function panes(ctx, look, groups, view, box, { x, y }, all) {
   const taken = new Map(); // by window: how far up its bars have come, so that none covers another
   const bars = [];
   ctx.font = "11px system-ui, sans-serif";
@@ -205,7 +207,7 @@ function panes(ctx, look, groups, view, box, { x, y }) {
     if (up - BAR < box.top || rows.some((row) => Math.abs(row - up) < BAR + 1)) continue;
     rows.push(up);
     taken.set(name, rows);
-    bar(ctx, look, one, left, width, up);
+    bar(ctx, look, one, left, width, up, all);
   }
 }
 
@@ -247,7 +249,7 @@ class Pixels {
       this.cells = new Uint32Array(this.image.data.buffer);
     }
     this.cells.fill(0);
-    const size = Math.max(2, Math.round(2 * ratio));
+    const size = Math.round((wanted.length < 20_000 ? 3 : 2) * ratio);
     const { cells } = this;
     const { time, now } = dots;
     const across = width / (view.right - view.left);
@@ -325,7 +327,7 @@ export function draw(ctx, look, { dots, groups, windows, marks }, view, size, ch
   ctx.rect(box.left, box.top - 4, box.right - box.left, box.bottom - box.top + 8);
   ctx.clip();
   ideal(ctx, look, view, box, to);
-  panes(ctx, look, groups, view, box, to);
+  panes(ctx, look, groups, view, box, to, chosen.key === null);
   dotsOf(ctx, look, dots, seen, view, box, to, size.ratio);
   watermark(ctx, look, marks, view, box, to);
   ctx.restore();

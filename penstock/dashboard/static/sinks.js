@@ -45,7 +45,7 @@ function had(one) {
 }
 
 function words(told, last, again) {
-  const waits = told.waiting ? ` Batch ${told.waiting.batch} waits now: ${told.waiting.what}` : "";
+  const waits = told.waiting && ["running", "unknown"].includes(told.state) ? ` Batch ${told.waiting.batch} waits now: ${told.waiting.what}` : "";
   const failed = told.state === "failed" ? ` The run failed: ${told.concerns.find((one) => one.about === "run")?.what ?? ""}` : "";
   const same = failed ? "" : ", and no replay differed from what was written";
   const runs = again.length ? `${many(again.length, "batch was", "batches were")} run again${same}.` : "No batch was run again.";
