@@ -108,7 +108,7 @@ def attention(look: Look, lines: int, short: bool) -> RenderableType:
 
 
 def _cause(one: Concern) -> str:
-    return harmless(f"{one.why}; {one.instead}")
+    return harmless(one.why.rstrip(".") + "; " + one.instead)
 
 
 def _lines_of_attention(look: Look, lines: int, short: bool) -> int:
