@@ -53,6 +53,7 @@ class Followed:
     def __init__(self, checkpoint: str) -> None:
         self.store = LocalStore(checkpoint)
         self.recorded = Recorded(self.store)
+        self.recorded.begin_with(BYTES)  # of a long run no more is read than can be held
         self.begun = secrets.token_hex(4)
         self.batches: OrderedDict[int, Held] = OrderedDict()
         self.size = self.taken = self.stood = 0
@@ -127,6 +128,8 @@ class Followed:
             self.recent.append(replace(one, dots=[]))
             if len(self.recent) > WITH_PANES:
                 self.recent[-WITH_PANES] = replace(self.recent[-WITH_PANES], panes=[])
+            if not self.taken % 100:
+                self.changed.notify_all()
             while self.size > BYTES or len(self.batches) > BATCHES:
                 _, gone = self.batches.popitem(last=False)
                 self.size -= len(gone.data)

@@ -38,6 +38,13 @@ class Recorded:
         for name in names:
             yield from self._lines(name)
 
+    def begin_with(self, size: int) -> None:
+        """Pass over the oldest files, so that about so many bytes are left to be read; the newest file always is."""
+        for name in reversed(self.store.names(FOLDER)):
+            if size <= 0:
+                self.read[name] = self._size(name)
+            size -= self._size(name)
+
     def latest(self, seconds: float) -> list[Observation]:
         """What was written in the last seconds before the newest, without reading all that is older; then `news`."""
         found: list[Observation] = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -370,7 +371,7 @@ def test_a_phone_is_wide_enough(browser, dashboard):
     assert {name: width for name, width in wide.items() if width > 390} == {}
 
 
-def test_a_run_that_has_not_begun_says_so(loose, tmp_path):
+def test_a_run_that_has_not_begun_says_so_and_one_that_begins_anew_is_another(loose, tmp_path):
     server = Dashboard(str(tmp_path / "none")).start()
     try:
         loose.goto(server.address)
@@ -378,5 +379,10 @@ def test_a_run_that_has_not_begun_says_so(loose, tmp_path):
         Run(tmp_path / "none").batches(5)
         loose.wait_for_function("() => penstock.held.heard >= 5")
         loose.wait_for_selector("#state.running")
+        shutil.rmtree(tmp_path / "none")
+        loose.wait_for_selector("#state.starting")
+        Run(tmp_path / "none", name="another", lineage="2e" * 16).batches(2)
+        loose.wait_for_function("() => penstock.held.batches.length === 2 && penstock.held.standing.name === 'another'")
+        loose.wait_for_function("() => penstock.app.plane.marks.length === 3")
     finally:
         server.stop()

@@ -1,11 +1,14 @@
 // News by server-sent events: the browser comes back by itself, and says what it has heard last.
 
-export function listen(held, { news, link }) {
+export function listen(held, { news, another, link }) {
   const source = new EventSource("events");
   let begun = null;
   source.addEventListener("begun", (event) => {
     const told = JSON.parse(event.data);
-    if (begun !== null && told !== begun) held.forget();
+    if (begun !== null && told !== begun) {
+      held.forget();
+      another();
+    }
     begun = told;
   });
   source.addEventListener("standing", (event) => {

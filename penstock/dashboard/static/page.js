@@ -21,6 +21,7 @@ const LINKS = { live: "● live", lost: "○ connection lost, trying again", clo
 
 const held = new Held();
 const app = { paused: false };
+let made = {};
 const by = (id) => document.getElementById(id);
 let shown = null;
 let waiting = false;
@@ -29,13 +30,10 @@ function place() {
   return location.hash.replace(/^#\/?/, "").split("?")[0];
 }
 
-export function asked() {
-  return new URLSearchParams(location.hash.split("?")[1] ?? "");
-}
-
 function show() {
   const [name, title, make] = PAGES.find(([one]) => one === place()) ?? PAGES[0];
-  shown = make(held, app, asked());
+  // A page is made once: what it has drawn is kept for when one comes back to it.
+  shown = made[name] ??= make(held, app);
   by("main").replaceChildren(shown.element);
   app.title = title;
   for (const link of by("pages").querySelectorAll("a")) {
@@ -89,6 +87,14 @@ function news() {
   });
 }
 
+// The checkpoint was made anew: nothing of what was drawn is of this run.
+function another() {
+  made = {};
+  app.named = false;
+  app.plane.forget();
+  show();
+}
+
 function pause() {
   app.paused = !app.paused;
   by("pause").textContent = app.paused ? "Go on" : "Pause";
@@ -104,6 +110,6 @@ by("pause").addEventListener("click", pause);
 addEventListener("hashchange", () => { show(); by("main").focus({ preventScroll: true }); scrollTo(0, 0); });
 overview(held, app);
 show();
-listen(held, { news, link: (what) => { by("link").textContent = LINKS[what]; by("link").className = what; } });
+listen(held, { news, another, link: (what) => { by("link").textContent = LINKS[what]; by("link").className = what; } });
 // What tests look at: how much is held, and the plane's frames.
 window.penstock = { held, app };

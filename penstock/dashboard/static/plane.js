@@ -85,6 +85,14 @@ export class PlaneBox {
     });
   }
 
+  // Another run: what was in sight is not of it.
+  forget() {
+    this.view = this.target = this.drawn = this.from = null;
+    this.follow = true;
+    this.nothing.hidden = false;
+    this.choose("");
+  }
+
   // News, or another choice: what is drawn is put together anew.
   update() {
     const { held } = this;

@@ -2,7 +2,7 @@
 
 import { clock, html, many, table, timing } from "./making.js";
 
-export function windows(held, app, asked) {
+export function windows(held) {
   const field = html("input", { id: "key", list: "keys", autocomplete: "off", spellcheck: "false", onchange: () => choose() });
   const known = html("datalist", { id: "keys" });
   const stage = html("select", { id: "stage", onchange: () => { key = null; fill(true); } });
@@ -10,7 +10,7 @@ export function windows(held, app, asked) {
   const list = html("div", { id: "windows" });
   const given = html("div");
   const detail = html("section", { id: "detail", "aria-label": "The chosen window" });
-  let key = asked.get("key");
+  let key = null;
   let chosen = null;
   let before = "";
 
