@@ -108,7 +108,7 @@ export class PlaneBox {
     this.windows = windowsOf(this.groups);
     this.marks = held.batches.map((one) => [one.now, one.marks[this.stage] ?? one.next]);
     const last = held.last();
-    if (last !== null) this.marks.push([last.now, last.next]);
+    if (last !== null && this.stage === 0) this.marks.push([last.now, last.next]); // of later stages it is not told
     this._choices();
     if (this.follow || this.view === null) this.target = this._newest();
     this.moved = performance.now();

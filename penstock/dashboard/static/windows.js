@@ -35,13 +35,14 @@ export function windows(held) {
     const told = `${number} ${key} ${found.length} ${found[0]?.panes.length} ${held.last()?.next}`;
     if (told === before && !anew) return;
     before = told;
-    const watermark = held.last()?.next ?? -Infinity;
+    const last = held.last();
+    const watermark = (number === 0 ? last?.next : last?.marks[number]) ?? -Infinity;
     const rows = found.slice(0, 100).map((one) => {
-      const last = one.panes[one.panes.length - 1];
+      const pane = one.panes[one.panes.length - 1];
       const name = `${clock(one.start)} to ${clock(one.end)}`;
       const open = html("button", { type: "button", class: "plain", "aria-pressed": String(one.name === chosen),
         onclick: () => { chosen = one.name; fill(true); pick(number, one); } }, name);
-      return [open, last.text, timing(last.timing, last.op), one.panes.length, clock(last.now),
+      return [open, pane.text, timing(pane.timing, pane.op), one.panes.length, clock(pane.now),
         watermark >= one.end ? "✓ complete" : "… open"];
     });
     list.replaceChildren(table(["window", "answer now", "kind of answer", { number: "panes" }, "shown at", "state"], rows,
