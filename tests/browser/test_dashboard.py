@@ -386,3 +386,23 @@ def test_a_run_that_has_not_begun_says_so_and_one_that_begins_anew_is_another(lo
         loose.wait_for_function("() => penstock.app.plane.marks.length === 3")
     finally:
         server.stop()
+
+
+def test_news_take_neither_the_place_nor_the_focus_of_who_reads(page, tmp_path):
+    made = Run(tmp_path).batches(150)
+    server = Dashboard(str(tmp_path)).start()
+    try:
+        visit(page, server, "late", 150)
+        page.wait_for_selector("button:has-text('Why?')")
+        page.evaluate("() => { document.querySelector('.scroll').scrollTop = 150 }")
+        page.locator("button:has-text('Why?')").nth(4).focus()
+        name = page.evaluate("document.activeElement.dataset.name")
+        while not made.batch().late:
+            pass
+        page.wait_for_function("count => penstock.held.heard >= count", arg=made.number)
+        page.wait_for_function("name => document.querySelectorAll('[data-name]')[4].dataset.name !== name", arg=name)
+        assert page.evaluate("document.activeElement.dataset.name") == name
+        assert page.evaluate("document.querySelector('.scroll').scrollTop") == 150
+    finally:
+        page.goto("about:blank")
+        server.stop()

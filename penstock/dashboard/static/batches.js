@@ -1,7 +1,7 @@
 // Batches: where the time went, how many events came, and how long each took.
 
 import { Chart, thinned } from "./charts.js";
-import { clock, count, html, percent, rough, span, table } from "./making.js";
+import { clock, count, html, percent, rough, span, swap, table } from "./making.js";
 
 const SHARES = [["read", "reading"], ["step", "computing"], ["sinks", "writing to sinks"], ["down", "waiting for a sink"], ["idle", "idle"]];
 
@@ -35,7 +35,7 @@ export function batches(held) {
       return [`${one.batch}${one.replayed ? " (run again)" : ""}`, clock(one.now), count(one.counts.read), count(one.rows.panes ?? 0),
         span(one.seconds * 1e6), ...SHARES.map(([name]) => percent(held_[name] ?? 0))];
     });
-    list.replaceChildren(table(["batch", "its clock", { number: "events" }, { number: "panes" }, { number: "took" },
+    swap(list, table(["batch", "its clock", { number: "events" }, { number: "panes" }, { number: "took" },
       ...SHARES.map(([, word]) => ({ number: word }))], rows, { caption: "The last batches, newest first", className: "tall" }));
   }
 

@@ -1,6 +1,6 @@
 // Late and quarantined rows, with their causes: samples of them, and how many there were of all.
 
-import { clock, count, html, many, span, table } from "./making.js";
+import { clock, count, html, many, span, swap, table } from "./making.js";
 import { tell } from "./windows.js";
 
 export function late(held) {
@@ -25,13 +25,13 @@ export function late(held) {
         `and ${many(seen.quarantined, "row")} could not be used. None is lost: each was written to its sink, or is kept under the ` +
         `checkpoint. Of the last ten minutes' events ${share(seen.late_share)} were late and ${share(seen.quarantined_share)} quarantined.`;
     }
-    lists.late.replaceChildren(table(["seen", "key", "happened", { number: "behind the watermark" }, "windows it missed", "row", "read from", ""],
+    swap(lists.late, table(["seen", "key", "happened", { number: "behind the watermark" }, "windows it missed", "row", "read from", ""],
       [...held.late].reverse().slice(0, 100).map((row) => [clock(row.now), row.key, clock(row.event_time, true), span(row.late_by),
         (row.windows ?? []).map(([start, end]) => `${clock(start)} to ${clock(end)}`).join(", ") || "–", row.text,
         `${row.partition}, offset ${row.offset}`,
-        html("button", { type: "button", "aria-label": `why was offset ${row.offset} of ${row.partition} late?`, onclick: () => ask(row) }, "Why?")]),
+        html("button", { type: "button", "data-name": `${row.partition} ${row.offset}`, "aria-label": `why was offset ${row.offset} of ${row.partition} late?`, onclick: () => ask(row) }, "Why?")]),
       { className: "tall", caption: "Late rows, newest first", empty: "no late row was seen" }));
-    lists.bad.replaceChildren(table(["seen", "why it could not be used", "step", "row", "read from"],
+    swap(lists.bad, table(["seen", "why it could not be used", "step", "row", "read from"],
       [...held.bad].reverse().slice(0, 100).map((row) => [clock(row.now), row.why, row.step ?? "", html("code", {}, row.text),
         `${row.partition}, offset ${count(row.offset)}`]),
       { className: "tall", caption: "Quarantined rows, newest first", empty: "every row could be used" }));

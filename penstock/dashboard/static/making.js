@@ -97,6 +97,20 @@ export function timing(kind, op = 1) {
   return html("span", { class: `timing ${kind}` }, `${SIGN[kind] ?? ""} ${WORD[kind] ?? kind}`);
 }
 
+// New content in the place of old: where one had scrolled to, and what had the focus, stay as they were.
+export function swap(box, ...nodes) {
+  const scrolled = [...box.querySelectorAll(".scroll")].map((one) => [one.scrollTop, one.scrollLeft]);
+  const had = box.contains(document.activeElement) ? reachable(box).indexOf(document.activeElement) : -1;
+  const name = had >= 0 ? document.activeElement.dataset.name : undefined;
+  box.replaceChildren(...nodes);
+  box.querySelectorAll(".scroll").forEach((one, at) => { [one.scrollTop, one.scrollLeft] = scrolled[at] ?? [0, 0]; });
+  if (had < 0) return;
+  const now = reachable(box);
+  (now.find((one) => name !== undefined && one.dataset.name === name) ?? now[had])?.focus({ preventScroll: true });
+}
+
+const reachable = (box) => [...box.querySelectorAll("button, a, [tabindex]")];
+
 export function table(heads, rows, { caption = "", empty = "nothing yet", className = "" } = {}) {
   if (!rows.length) return html("p", { class: "empty" }, empty);
   // A column in which nothing is known says nothing.

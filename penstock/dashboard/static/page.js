@@ -77,7 +77,7 @@ async function named() {
 
 function news() {
   if (held.heard && !app.named) named();
-  if (app.paused || waiting) return;
+  if (app.paused || app.pressed || waiting) return;
   waiting = true;
   requestAnimationFrame(() => {
     waiting = false;
@@ -107,6 +107,14 @@ function pause() {
 
 by("pages").append(...PAGES.map(([name, title]) => html("li", {}, html("a", { href: `#/${name}`, "data-page": name }, title))));
 by("pause").addEventListener("click", pause);
+// While something is pressed nothing is replaced, or the press would be lost.
+addEventListener("pointerdown", (event) => { app.pressed = event.target.tagName !== "CANVAS"; });
+for (const end of ["pointerup", "pointercancel"]) {
+  addEventListener(end, () => {
+    app.pressed = false;
+    setTimeout(news);
+  });
+}
 addEventListener("hashchange", () => { show(); by("main").focus({ preventScroll: true }); scrollTo(0, 0); });
 overview(held, app);
 show();

@@ -1,7 +1,7 @@
 // Partitions and lag: where each clock stands, who holds the watermark back, and what the logs have beyond it.
 
 import { Chart, thinned } from "./charts.js";
-import { clock, count, html, number, span, table } from "./making.js";
+import { clock, count, html, number, span, swap, table } from "./making.js";
 
 export function partitions(held) {
   const said = html("p", { class: "lead" });
@@ -23,7 +23,7 @@ export function partitions(held) {
       return [`${one.source}/${one.partition}`, clock(one.newest), clock(one.watermark), Number.isFinite(late) ? span(late) : "–",
         state, count(one.lag), count(one.current), count(one.end), span(one.to_log), span(one.from_log)];
     });
-    list.replaceChildren(table(["partition", "newest event", "its watermark", { number: "behind the first" }, "state",
+    swap(list, table(["partition", "newest event", "its watermark", { number: "behind the first" }, "state",
       { number: "lag" }, { number: "read to" }, { number: "log ends" }, { number: "event to log" }, { number: "log to here" }], rows,
       { caption: "Partitions", empty: "no partition has been read yet" }));
     charts();

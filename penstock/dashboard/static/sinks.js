@@ -1,6 +1,6 @@
 // Sinks: the ledger of each against the checkpoint, batches that were run again, and whether any differed.
 
-import { clock, count, html, many, table } from "./making.js";
+import { clock, count, html, many, swap, table } from "./making.js";
 
 export function sinks(held) {
   const said = html("p", { class: "lead" });
@@ -17,9 +17,9 @@ export function sinks(held) {
     const again = held.batches.filter((one) => one.replayed);
     said.textContent = words(told, last, again);
     const names = Object.keys(last.sinks).filter((name) => !name.startsWith("kept/")).sort();
-    list.replaceChildren(table(["sink", { number: "given last" }, { number: "its ledger says" }, { number: "checkpoint" }, "how they stand"],
+    swap(list, table(["sink", { number: "given last" }, { number: "its ledger says" }, { number: "checkpoint" }, "how they stand"],
       names.map((name) => row(name, last, told)), { caption: "Sinks", empty: "no sink was given a row yet" }));
-    replays.replaceChildren(table([{ number: "batch" }, "its clock", "which sinks had it already"],
+    swap(replays, table([{ number: "batch" }, "its clock", "which sinks had it already"],
       again.slice(-50).reverse().map((one) => [one.batch, clock(one.now), had(one)]),
       { caption: "Batches that were run again", empty: "none of the batches that are held was run again" }));
   }

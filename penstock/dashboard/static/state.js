@@ -1,7 +1,7 @@
 // State and hot keys: how much is remembered, and which keys have most of the traffic.
 
 import { Chart, thinned } from "./charts.js";
-import { bytes, count, html, percent, rough, table } from "./making.js";
+import { bytes, count, html, percent, rough, swap, table } from "./making.js";
 
 export function state(held) {
   const said = html("p", { class: "lead" });
@@ -26,7 +26,7 @@ export function state(held) {
     large.hidden = !known.length;
     if (known.length) sizes.set(times, known.map(([group, name, word]) => ({ name: word, values: of(group, name) })));
     said.textContent = words(held.standing?.overview, last.hot);
-    list.replaceChildren(table(["key", { number: "share of events" }, "", { number: "at most too high by" }],
+    swap(list, table(["key", { number: "share of events" }, "", { number: "at most too high by" }],
       last.hot.map(([key, share, error]) => [key, percent(share), meter(share), percent(error)]),
       { caption: "Keys with the most events", empty: "keys are counted when events have come" }));
   }

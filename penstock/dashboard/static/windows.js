@@ -1,6 +1,6 @@
 // The windows of a key: what each says now, all its panes, and why they are as they are.
 
-import { clock, html, many, table, timing } from "./making.js";
+import { clock, html, many, swap, table, timing } from "./making.js";
 
 export function windows(held) {
   const field = html("input", { id: "key", list: "keys", autocomplete: "off", spellcheck: "false", onchange: () => choose() });
@@ -40,14 +40,14 @@ export function windows(held) {
     const rows = found.slice(0, 100).map((one) => {
       const pane = one.panes[one.panes.length - 1];
       const name = `${clock(one.start)} to ${clock(one.end)}`;
-      const open = html("button", { type: "button", class: "plain", "aria-pressed": String(one.name === chosen),
+      const open = html("button", { type: "button", class: "plain", "data-name": one.name, "aria-pressed": String(one.name === chosen),
         onclick: () => { chosen = one.name; fill(true); pick(number, one); } }, name);
       return [open, pane.text, timing(pane.timing, pane.op), one.panes.length, clock(pane.now),
         watermark >= one.end ? "✓ complete" : "… open"];
     });
-    list.replaceChildren(table(["window", "answer now", "kind of answer", { number: "panes" }, "shown at", "state"], rows,
+    swap(list, table(["window", "answer now", "kind of answer", { number: "panes" }, "shown at", "state"], rows,
       { className: "tall", caption: key === null ? "Windows" : `Windows of ${key}, newest first`, empty: "no pane was shown yet" }));
-    given.replaceChildren(...(held.given.length ? [table(["seen", "stage", "output", "row"], held.given.slice(-60).reverse().map((row) =>
+    swap(given, ...(held.given.length ? [table(["seen", "stage", "output", "row"], held.given.slice(-60).reverse().map((row) =>
       [clock(row.now), `${row.stage + 1}`, row.output, row.text]), { className: "tall", caption: "Rows that stages gave, newest first" })] : []));
     if (chosen === null) detail.replaceChildren(html("p", { class: "empty" }, "Choose a window to see its panes, and why they came."));
   }
@@ -72,14 +72,14 @@ const word = (time) => (time === Infinity ? "+inf" : time === -Infinity ? "-inf"
 
 // Why, in the words that the server has; or why it cannot be said.
 export async function tell(list, question) {
-  list.replaceChildren(html("li", {}, "asking"));
+  swap(list, html("li", {}, "asking"));
   try {
     const answer = await (await fetch(`why.json?${new URLSearchParams(question)}`)).json();
     const { error } = answer;
     const lines = error ? [error.what, error.why, error.instead] : answer.lines;
-    list.replaceChildren(...lines.map((line) => html("li", { class: line.startsWith("  ") ? "deeper" : null }, line.trim())));
+    swap(list, ...lines.map((line) => html("li", { class: line.startsWith("  ") ? "deeper" : null }, line.trim())));
   } catch (error) {
-    list.replaceChildren(html("li", {}, "the dashboard does not answer"));
+    swap(list, html("li", {}, "the dashboard does not answer"));
   }
 }
 
