@@ -109,7 +109,7 @@ export function swap(box, ...nodes) {
   (now.find((one) => name !== undefined && one.dataset.name === name) ?? now[had])?.focus({ preventScroll: true });
 }
 
-const reachable = (box) => [...box.querySelectorAll("button, a, [tabindex]")];
+const reachable = (box) => [...box.querySelectorAll("button, a, summary, [tabindex]")];
 
 export function table(heads, rows, { caption = "", empty = "nothing yet", className = "" } = {}) {
   if (!rows.length) return html("p", { class: "empty" }, empty);

@@ -1,7 +1,7 @@
 // The first page: what needs attention, in words with the cause; then the plane.
 
 import { PlaneBox } from "./plane.js";
-import { coded, html } from "./making.js";
+import { coded, html, swap } from "./making.js";
 
 const LEVEL = { urgent: ["!!", "urgent"], warning: ["!", "warning"], note: ["i", "to know"] };
 const LOOK = { sink: "sinks", stall: "batches", watermark: "partitions", silence: "partitions", idle: "partitions",
@@ -22,7 +22,7 @@ export function overview(held, app) {
     update() {
       const told = JSON.stringify([held.standing?.concerns, held.standing?.state, held.standing?.calm, held.standing?.error]);
       if (told !== before) {
-        list.replaceChildren(...concerns(held.standing, open));
+        swap(list, ...concerns(held.standing, open));
         const said = summed(held.standing?.concerns ?? []);
         if (said !== spoken.textContent) spoken.textContent = said;
       }
