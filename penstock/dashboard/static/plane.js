@@ -2,7 +2,8 @@
 
 import { colours, draw, grouped, scales, windowsOf } from "./draw.js";
 import { GONE, LATE, BAD, TIMINGS } from "./held.js";
-import { WORD, clock, html, many, span, table, timing } from "./making.js";
+import { legend, paneWords } from "./legend.js";
+import { clock, html, many, span, table, timing } from "./making.js";
 
 const SPANS = [["1 min", 60], ["2 min", 120], ["10 min", 600], ["all", Infinity]];
 const EASE = 450; // milliseconds in which it comes to where it should be
@@ -302,18 +303,4 @@ export class PlaneBox {
     const shown = table(["key", "window", "timing", "shown at", "answer"], rows, { caption: "The last panes, newest first" });
     this.asTable.replaceChildren(this.asTable.firstElementChild, shown);
   }
-}
-
-function paneWords(panes, one) {
-  const said = [html("strong", {}, one.count > 1 ? `${one.count} keys` : one.key), one.count > 1 ? `such as ${one.key}: ${one.text}` : one.text,
-    `window ${clock(one.start)} to ${clock(one.end)}`,
-    `${one.op < 0 ? "withdrawn" : WORD[TIMINGS[one.kind]]}, shown ${clock(one.now, true)}, pane ${panes.index[one.at]}`];
-  return said.map((text) => html("div", {}, text));
-}
-
-function legend() {
-  const item = (sign, name, text) => html("li", {}, html("span", { class: `sign ${name}`, "aria-hidden": "true" }, sign), text);
-  return html("ul", { class: "legend" }, item("●", "dot", "event"), item("✕", "late", "late event"), item("!", "bad", "unusable event"),
-    item("━", "mark", "watermark"), item("…", "pane early", "early pane"), item("✓", "pane on_time", "on time"),
-    item("+", "pane late", "late pane"), item("┄", "ideal", "seen the moment it happened"));
 }
