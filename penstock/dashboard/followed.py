@@ -74,6 +74,11 @@ class Followed:
         if time.monotonic() - self.stood_at >= STANDS_EVERY:
             self._stand()
 
+    def look_at_last(self) -> None:
+        """Look once more, whenever the last time was: the run has ended, and that is to be heard."""
+        self.stood_at = 0.0
+        self.look()
+
     def observed(self) -> list[Observation]:
         """The last batches in order, each once, without their dots."""
         with self.changed:

@@ -7,6 +7,7 @@ fixed list, never a path.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -22,6 +23,7 @@ from penstock.web.reply import Reply, as_json, page, pages_of, said
 
 LISTENERS = 16
 HEARTBEAT = 10.0
+LAST_WORDS = 0.2  # seconds in which pages hear how a run has ended
 METRICS = "/metrics"
 
 
@@ -35,6 +37,7 @@ class Dashboard(Guarded):
         self.pages = pages_of("penstock.dashboard")
         self.followed = Followed(checkpoint)
         self.listeners = threading.Semaphore(LISTENERS)
+        self.listening = 0
         self.threads: list[threading.Thread] = []
         super().__init__(where.port, Looked, where.host, where.token)
 
@@ -48,6 +51,10 @@ class Dashboard(Guarded):
 
     def stop(self) -> None:
         """End, and let go of the port."""
+        if self.listening:
+            with suppress(Exception):
+                self.followed.look_at_last()
+            time.sleep(LAST_WORDS)
         self.followed.end()
         if self.threads:
             self.shutdown()
@@ -102,11 +109,13 @@ class Looked(Asked):
     def _stream(self) -> Reply | None:
         if not self.server.listeners.acquire(blocking=False):
             return said(503, "too many pages listen; close one")
+        self.server.listening += 1
         try:
             self.begin(Reply(200, "text/event-stream", b""), ("X-Accel-Buffering", "no"))
             with suppress(OSError):
                 self._tell()
         finally:
+            self.server.listening -= 1
             self.server.listeners.release()
         return None
 

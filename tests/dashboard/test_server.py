@@ -274,6 +274,21 @@ def test_a_listener_that_comes_back_hears_only_what_is_new(tmp_path):
         server.stop()
 
 
+def test_pages_hear_how_a_run_has_ended_before_the_server_does(tmp_path):
+    made = Run(tmp_path).batches(3)
+    server = Dashboard(str(tmp_path)).start()
+    told = []
+    heard = threading.Thread(target=lambda: told.extend(news(server, lambda read: b'"state":"stopped"' in read)))
+    heard.start()
+    deadline = time.monotonic() + 10
+    while not server.listening and time.monotonic() < deadline:
+        time.sleep(0.02)
+    made.lease.release()
+    server.stop()
+    heard.join(10)
+    assert [data["state"] for kind, data, _ in told if kind == "standing"][-1] == "stopped"
+
+
 def test_it_ends_at_once_though_pages_listen(run):
     server = Dashboard(str(run.root)).start()
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as talk:

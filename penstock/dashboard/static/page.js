@@ -95,6 +95,14 @@ function another() {
   show();
 }
 
+// Whether news come; those of a run that has ended with its dashboard come no more.
+function linked(what) {
+  const over = what !== "live" && ["stopped", "finished", "failed"].includes(held.standing?.state);
+  by("link").textContent = over ? "○ ended with the run" : LINKS[what];
+  by("link").className = over ? "over" : what;
+  document.body.classList.toggle("stale", what !== "live" && !over);
+}
+
 function pause() {
   app.paused = !app.paused;
   by("pause").textContent = app.paused ? "Go on" : "Pause";
@@ -118,6 +126,6 @@ for (const end of ["pointerup", "pointercancel"]) {
 addEventListener("hashchange", () => { show(); by("main").focus({ preventScroll: true }); scrollTo(0, 0); });
 overview(held, app);
 show();
-listen(held, { news, another, link: (what) => { by("link").textContent = LINKS[what]; by("link").className = what; } });
+listen(held, { news, another, link: linked });
 // What tests look at: how much is held, and the plane's frames.
 window.penstock = { held, app };
