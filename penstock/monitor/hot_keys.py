@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 COUNTERS = 200
 SHOWN = 20
 FADE = 0.98  # of a count that is left after a batch
+_COUNT_THEN_NAME = itemgetter(1, 0)
 
 
 @dataclass
@@ -40,8 +42,8 @@ class HotKeys:
 
     def _count(self, key: str, number: int) -> None:
         if key not in self.counts and len(self.counts) >= COUNTERS:
-            least = min(self.counts, key=lambda one: (self.counts[one], one))
-            inherited = self.counts.pop(least)
+            least, inherited = min(self.counts.items(), key=_COUNT_THEN_NAME)
+            del self.counts[least]
             del self.errors[least]
             self.counts[key] = self.errors[key] = inherited
         self.counts[key] = self.counts.get(key, 0.0) + number

@@ -22,6 +22,7 @@ BITS = 5
 _SHIFT = BITS + 1  # a length that was rounded up may need one bit more
 _MASK = (1 << _SHIFT) - 1
 LOOKED_AT = 16_384  # events of a chunk that are counted; of a larger one, at even distances
+BLOCK = 32_768  # events that are looked at at once
 PARTITIONS = 32  # that are told apart; the others are counted together
 OTHERS = "*"
 
@@ -80,12 +81,23 @@ class Behind:
         """The delays of a partition's next events."""
         import numpy as np
 
-        running = np.maximum(np.maximum.accumulate(times), self.newest.get(partition, MIN_TIME))
-        self.newest[partition] = int(running[-1])
-        delays = running - times
-        step = -(-len(delays) // LOOKED_AT)
-        found = counted(delays[step - 1 :: step], step)
-        found.longest = int(delays.max())
+        newest, longest, looked = self.newest.get(partition, MIN_TIME), 0, []
+        step = -(-len(times) // LOOKED_AT)
+        # A block at a time, in one place that stays near the processor: new memory for all would take most of the time.
+        block = step * max(1, BLOCK // step)
+        room = np.empty(min(block, len(times)), dtype=np.int64)
+        for at in range(0, len(times), block):
+            some = times[at : at + block]
+            running = np.maximum.accumulate(some, out=room[: len(some)])
+            if newest > running[0]:
+                running[: np.searchsorted(running, newest)] = newest
+            newest = int(running[-1])
+            delays = np.subtract(running, some, out=running)
+            longest = max(longest, int(delays.max()))
+            looked.append(delays[step - 1 :: step].copy())
+        self.newest[partition] = newest
+        found = counted(np.concatenate(looked), step)
+        found.longest = longest
         return found
 
 

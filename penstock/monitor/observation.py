@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 VERSION = 1
@@ -58,10 +58,12 @@ class Observation:
 
     def line(self) -> bytes:
         """One line of a file."""
-        return json.dumps({"version": VERSION, **asdict(self)}, ensure_ascii=False, separators=(",", ":")).encode()
+        # As they are: copies of all samples would take longer than writing them.
+        held = {"version": VERSION, **{name: getattr(self, name) for name in _NAMES}}
+        return json.dumps(held, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-_NAMES = frozenset(one.name for one in fields(Observation))
+_NAMES = tuple(one.name for one in fields(Observation))
 
 
 def observation(line: bytes) -> Observation | None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from penstock.instant import EARLIEST, LATEST
+from penstock.instant import EARLIEST, LATEST, MIN_TIME
+from penstock.monitor import lateness
 from penstock.monitor.lateness import LOOKED_AT, OTHERS, PARTITIONS, Behind, Lateness, counted, together, told_of
 from penstock.monitor.sample import Sample
 from tests.monitor.test_sample import given as chunk_of
@@ -79,6 +80,24 @@ def test_a_task_goes_on_from_the_newest_event_before_its_batch():
     alone = Sample("scores", ("team",), "at")
     alone.add(*chunk_of(10, range(10)), now=0)
     assert alone.plain()["behind"]["3"] == {"counts": [[0, 10]], "longest": 0}
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 100_000])
+def test_blocks_change_nothing(block, monkeypatch):
+    monkeypatch.setattr(lateness, "BLOCK", block)
+    monkeypatch.setattr(lateness, "LOOKED_AT", 50)
+    random = np.random.default_rng(3)
+    behind = Behind()
+    newest = MIN_TIME
+    for count in (1, 49, 50, 51, 1_000):
+        times = random.integers(0, 1_000_000, count)
+        running = np.maximum(np.maximum.accumulate(times), newest)
+        newest = int(running[-1])
+        step = -(-count // 50)
+        expected = counted((running - times)[step - 1 :: step], step)
+        found = behind.more("0", times)
+        assert (found.counts, found.longest) == (expected.counts, int((running - times).max()))
+        assert behind.newest == {"0": newest}
 
 
 @pytest.mark.parametrize("events", [1_000_000])
