@@ -46,10 +46,11 @@ def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
 
 def served(server: Dashboard) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     deadline = time.monotonic() + 60
-    while not server.followed.recent and time.monotonic() < deadline:
+    while not server.followed.standing and time.monotonic() < deadline:
         time.sleep(0.05)
     last = server.followed.recent[-1].batch
-    told = news(server, lambda read: f'{{"batch":{last},"now"'.encode() in read and b"event: standing" in read)
+    wanted = f'{{"batch":{last},"now"'.encode()
+    told = news(server, lambda read: wanted in read.partition(b"event: batches")[2])
     standing = [data for kind, data, _ in told if kind == "standing"][-1]
     return standing, [one for kind, data, _ in told if kind == "batches" for one in data]
 
