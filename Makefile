@@ -14,10 +14,10 @@ INSTALLED := .venv/installed
 # Laws are the long tests: the workers share them out. More than four gain nothing.
 WORKERS := -n auto --maxprocesses 4 --dist worksteal
 
-# Tests that start a JVM or a server: two at a time, a file to a worker, so that few are started.
-ON_SPARK := tests/spark tests/faults tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres
+# Tests that start a JVM, a server or a browser: two at a time, a file to a worker, so that few are started.
+ON_SPARK := tests/spark tests/faults tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres tests/browser
 
-.PHONY: help install java demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka bench-nexmark bench-observing bench-state docs figures clean
+.PHONY: help install java browser demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka bench-nexmark bench-observing bench-state docs figures playground clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,13 +37,16 @@ $(INSTALLED): pyproject.toml constraints.txt
 java: ## see that Java 17 or newer is there, or install it where this user may
 	@scripts/java.sh
 
-demo: $(INSTALLED) java ## a minute of game scores: early, on-time and late answers in SQLite, and what is being seen
+browser: ## see that Chromium is there for the tests of pages, or install it where this user may
+	@scripts/browser.sh
+
+demo: $(INSTALLED) java ## a minute of game scores: early, on-time and late answers in SQLite, and a dashboard to open
 	@$(BIN)/penstock demo
 
 demo-kafka: $(INSTALLED) java ## the same from Kafka to PostgreSQL, both real and started here: lag, panes, the table
 	@$(BIN)/python -m examples.demo_kafka
 
-test: lint java ## lint, types, contracts, then every test, those on Spark last
+test: lint java browser ## lint, types, contracts, then every test, those on Spark last
 	@$(BIN)/python -m pytest $(WORKERS) $(addprefix --ignore=,$(ON_SPARK))
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(wildcard $(ON_SPARK))
 
@@ -103,6 +106,9 @@ docs: $(INSTALLED) ## make the pages that are generated
 
 figures: $(INSTALLED) ## draw the figures of docs/ again, each from a run of its case
 	@$(BIN)/python -m penstock.picture.figures docs/figures/figures.toml
+
+playground: $(INSTALLED) ## the playground as files that need no server of ours, in build/playground (needs npm)
+	@$(BIN)/python -m penstock.playground.building build/playground
 
 clean: ## remove .venv and everything that was made
 	@rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache bench/results

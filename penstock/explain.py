@@ -27,7 +27,7 @@ def explain_rows(stage: RowStage) -> str:
     for entry in stage.entries:
         if len(stage.entries) > 1:
             lines.append(f"{entry.name}:")
-        lines += [line for one in entry.inputs for line in _input(one)]
+        lines += [line for one in entry.inputs for line in input_words(one)]
         lines.append(f"by:     {', '.join(entry.keys) if entry.keys else 'all rows together'}")
         if entry.dealt != "by key":
             lines.append("to:     every shard" if entry.dealt == "everywhere" else "to:     any shard, evenly")
@@ -41,7 +41,7 @@ def explain_rows(stage: RowStage) -> str:
 def explain(plan: Plan) -> str:
     """The four questions and their answers, one line each."""
     computed = ", ".join(f"{name} = {aggregate}" for name, aggregate in plan.aggregates)
-    lines = [line for one in plan.inputs for line in _input(one)]
+    lines = [line for one in plan.inputs for line in input_words(one)]
     keys = ", ".join(plan.keys) if plan.keys else "all rows together"
     lines += [
         f"what:   {computed}",
@@ -59,7 +59,8 @@ def explain(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _input(one: Input) -> list[str]:
+def input_words(one: Input) -> list[str]:
+    """A source on its way to a stage: its columns, its clock, and what is done to its rows, one line each."""
     reader = one.source.reader
     if hasattr(reader, "kept_under"):
         return [f"table:  {one.source.name} ({reader.schema})", f"  {reader.says()}"]

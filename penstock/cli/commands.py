@@ -14,11 +14,13 @@ from penstock.cli import (
     metrics,
     picture,
     plans,
+    play,
     prove,
     quarantine,
     running,
     standing,
     top,
+    ui,
     verifying,
     why,
 )
@@ -37,6 +39,7 @@ for module in (
     verifying,
     prove,
     standing,
+    ui,
     top,
     metrics,
     why,
@@ -45,6 +48,7 @@ for module in (
     picture,
     initial,
     demo,
+    play,
 ):
     module.add_to(app)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,9 @@ def demo(
     folder: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where everything is kept; made anew each time.")
     ] = Path("demo"),
+    ui: Annotated[
+        bool, typer.Option("--ui/--no-ui", help="Serve the dashboard meanwhile, on this machine alone.")
+    ] = True,
 ) -> None:
     """Watch a pipeline for about a minute: scores of a game, into a SQLite file.
 
@@ -43,13 +47,28 @@ def demo(
     refuse_java()
     pipeline = load(str(fresh(folder)))
     database, checkpoint = folder / DATABASE, f"{folder.as_posix()}/checkpoint"
-    _say([*INTRODUCTION, f"- The pipeline is {folder / 'team_scores.py'}: look at it while it runs.", ""])
+    _say([*INTRODUCTION, f"- The pipeline is {folder / 'team_scores.py'}: look at it while it runs."])
     who = _viewer(pipeline.name, checkpoint, database)
-    ended = watched(pipeline, who, seconds=seconds, checkpoint=checkpoint, batch_every="500 milliseconds")
+    with _dashboard(checkpoint) if ui else nullcontext():
+        ended = watched(pipeline, who, seconds=seconds, checkpoint=checkpoint, batch_every="500 milliseconds")
     if ended is not None and ended.batches:
         _say(_seen(folder, who.lag))
         _say(_answers(database))
         _say(_next(folder))
+
+
+def _dashboard(checkpoint: str) -> AbstractContextManager[None]:
+    """The dashboard as long as the demo runs; where none can be served, the demo goes on without."""
+    from penstock.dashboard.beside import if_possible
+
+    def say(address: str | None) -> None:
+        if address is None:
+            _say(["- The dashboard cannot be served here; the demo goes on without it.", ""])
+        else:
+            _say(["- The dashboard, with event time across and processing time up; open it now and see it move:",
+                  f"  {address}", ""])  # fmt: skip
+
+    return if_possible(checkpoint, say)
 
 
 INTRODUCTION = [
@@ -120,6 +139,7 @@ def _next(folder: Path) -> list[str]:
     file = folder / "team_scores.py"
     tries = {
         "go on where this has stopped (Ctrl-C ends it)": f"run {file} --checkpoint {folder}/checkpoint",
+        "the dashboard of what has been, in the browser": f"ui {folder}/checkpoint",
         "how does it stand?": f"status {folder}/checkpoint",
         "what needs attention? (q ends the view)": f"top {folder}/checkpoint",
         "what does it do, in words?": f"explain {file}",

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 EPILOG = """Examples:
 
 * `penstock run team_scores.py`
+* `penstock run team_scores.py --ui`
 * `penstock run team_scores.py --until caught_up --json`
 * `penstock run jobs.py:hourly --checkpoint s3a://lake/hourly --master spark://host:7077`
 """
@@ -70,6 +71,14 @@ def run(
                      "window is closed. Without it, it runs on."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a batch on stdout.")] = False,
+    ui: Annotated[
+        bool, typer.Option("--ui", help="Serve the dashboard beside the run, on this machine alone; says its address.")
+    ] = False,
+    ui_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65_535, metavar="NUMBER",
+                     help="Its port, with --ui; 0 takes any free one. Without it 8766, or any free one."),
+    ] = None,
     master: Master = None,
 ) -> None:  # fmt: skip
     """Run a pipeline until it is stopped.
@@ -81,8 +90,23 @@ def run(
     pipeline = load(file)
     not_negative(batch_every, "batch_every")  # refused before anything is said to start
     place = checkpoint or f"checkpoints/{pipeline.name}"
+    with _dashboard(place, ui_port, as_json) if ui else nullcontext():
+        _run(pipeline, place, batch_every, until, as_json)
+
+
+def _run(pipeline: Pipeline, place: str, batch_every: str, until: Until | None, as_json: bool) -> None:
     watched(pipeline, reporter(pipeline.name, place, as_json), checkpoint=place, batch_every=batch_every,
             until=until.value if until else None)  # fmt: skip
+
+
+def _dashboard(checkpoint: str, port: int | None, as_json: bool) -> AbstractContextManager[None]:
+    """The dashboard, as long as the run; its address goes where no machine reads."""
+    from penstock.dashboard.beside import beside, dashboard_of
+
+    def say(address: str) -> None:
+        print(f"the dashboard is at {address}", file=sys.stderr if as_json else sys.stdout, flush=True)
+
+    return beside(dashboard_of(checkpoint, port), say)
 
 
 def use_master(master: str | None) -> None:

@@ -29,12 +29,21 @@ class Recorded:
 
     def news(self) -> list[Observation]:
         """What was written since; a batch that was run again may come a second time."""
-        found: list[Observation] = []
+        return list(self.arriving())
+
+    def arriving(self) -> Iterator[Observation]:
+        """The same, one at a time: of a long run all of it would be much to hold."""
         names = self.store.names(FOLDER)
         self.read = {name: at for name, at in self.read.items() if name in names}
         for name in names:
-            found += self._lines(name)
-        return found
+            yield from self._lines(name)
+
+    def begin_with(self, size: int) -> None:
+        """Pass over the oldest files, so that about so many bytes are left to be read; the newest file always is."""
+        for name in reversed(self.store.names(FOLDER)):
+            if size <= 0:
+                self.read[name] = self._size(name)
+            size -= self._size(name)
 
     def latest(self, seconds: float) -> list[Observation]:
         """What was written in the last seconds before the newest, without reading all that is older; then `news`."""

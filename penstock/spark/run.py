@@ -23,6 +23,7 @@ from penstock.checkpoint.store import CheckpointError, LocalStore, Store, local_
 from penstock.checkpoint.waiting import note_waiting, waiting_is_over
 from penstock.duration import Duration, not_negative
 from penstock.errors import PlanError, did_you_mean
+from penstock.monitor.planned import keep_plan
 from penstock.monitor.recorder import Recorder
 from penstock.monitor.settings import settings_of
 from penstock.pipeline import Pipeline
@@ -219,6 +220,8 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
         throttle=throttle, answers=given.answers,
         observer=observer,
     )  # fmt: skip
+    if given.observe:
+        keep_plan(given.store, pipeline, given.lease.epoch)
     if kit:
         kit.first(commit)
     before = apply_settings(spark, identity.shards, local is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import ONE
+from tests.cli.test_ui import opened
 
 pytestmark = pytest.mark.spark
 SECONDS = 600
@@ -98,14 +100,19 @@ def test_the_demo_is_stopped_by_a_signal_and_says_what_was_seen(tmp_path: Path) 
     command = [sys.executable, "-m", "penstock", "demo", "--seconds", "600"]
     with subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
-        deadline, said = time.monotonic() + SECONDS, ""
+        deadline, said, address, dashboard = time.monotonic() + SECONDS, "", None, ""
         for line in demo.stdout:
             said += line
+            address = address or re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
             if ", corrected: " in line or time.monotonic() > deadline:
+                assert address, said
+                dashboard = opened(address[0])
                 demo.send_signal(signal.SIGTERM)
                 break
         said += demo.stdout.read()
     assert demo.returncode == 0, said
+    assert "<h1" in dashboard
     for part in (", early: ", ", on time: ", "stopped after batch ", "What you have seen", "corrected by stragglers",
-                 "SELECT window_start, team, points", "What to try next", "status demo/checkpoint"):  # fmt: skip
+                 "SELECT window_start, team, points", "What to try next", "status demo/checkpoint",
+                 "ui demo/checkpoint"):  # fmt: skip
         assert part in said

@@ -66,6 +66,18 @@ def test_a_batch_that_is_run_again_counts_once(tmp_path):
     assert [(one.batch, one.replayed) for one in told] == [(0, False), (1, True)]
 
 
+def test_the_oldest_files_may_be_passed_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "SEGMENT_BYTES", 5_000)
+    recorder = written(tmp_path, *range(100))
+    read = Recorded.at(str(tmp_path))
+    read.begin_with(10_000)
+    seen = [one.batch for one in read.news()]
+    assert seen == list(range(seen[0], 100))
+    assert 5 < len(seen) < 60
+    written(tmp_path, 100, recorder=recorder)
+    assert [one.batch for one in read.news()] == [100]
+
+
 def test_files_are_let_go(tmp_path, monkeypatch):
     monkeypatch.setattr(recording, "SEGMENT_BYTES", 1_500)
     written(tmp_path, *range(500))

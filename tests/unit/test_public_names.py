@@ -84,7 +84,7 @@ script.expect({"total": 3, "start": "12:00"})
 
 NEED_ARROW = ("penstock.arrow", "penstock.engine", "penstock.testing.columnar", "penstock.testing.faults",
               "penstock.testing.plugin", "penstock.testing.recording", "penstock.monitor.sample",
-              "penstock.monitor.why", "penstock.monitor.advise",
+              "penstock.monitor.why", "penstock.monitor.advise", "penstock.dashboard",
               "penstock.sources.reading", "penstock.sinks.writing", "penstock.sinks.fingerprint", "penstock.checkpoint",
               "penstock.spark", "penstock.cli")
 for module in pkgutil.walk_packages(ps.__path__, "penstock."):

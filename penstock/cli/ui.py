@@ -1,0 +1,68 @@
+"""`penstock ui`: the dashboard of a run, in the browser, while it runs and after it has stopped. Without Spark."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import webbrowser
+from typing import Annotated
+
+import typer
+
+EPILOG = """Examples:
+
+* `penstock ui checkpoints/team-scores`
+* `penstock ui checkpoints/team-scores --port 0 --no-browser`
+"""
+
+
+def add_to(app: typer.Typer) -> None:
+    """The command."""
+    app.command(epilog=EPILOG)(ui)
+
+
+def ui(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="The checkpoint of the run: a folder on this machine.")
+    ],
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, metavar="NUMBER", help="The port; 0 takes any free one.")
+    ] = 8766,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="The address; others than this machine's own need --exposed.")
+    ] = "127.0.0.1",
+    exposed: Annotated[
+        bool, typer.Option("--exposed", help="Let other machines reach it: say that it is meant.")
+    ] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Say the address and open nothing.")] = False,
+) -> None:  # fmt: skip
+    """Open the dashboard of a run: what needs attention, and the plane, live.
+
+    Reads what lies beside the checkpoint and writes nothing; the run may be at work, stopped or finished. It is served
+    on this machine alone, to whoever has the address with its key. Numbers for Prometheus are at /metrics. Ctrl-C ends
+    it.
+    """
+    from penstock.checkpoint.status import standing
+    from penstock.checkpoint.store import local_path
+    from penstock.dashboard.place import place_of
+    from penstock.dashboard.server import Dashboard
+    from penstock.web.guarded import LOOPBACK
+
+    standing(checkpoint)
+    place = place_of(port, host, exposed=exposed)
+    server = Dashboard(local_path(checkpoint) or checkpoint, place)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if host not in LOOPBACK:
+        print(f"warning: whoever reaches {host} and has the key sees keys and rows of this stream, and the key goes "
+              "over the network as plain text", file=sys.stderr)  # fmt: skip
+    server.start()
+    try:
+        print(f"the dashboard is at {server.address}\nCtrl-C ends it", flush=True)
+        if not no_browser:
+            webbrowser.open(server.address)
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        print("\nended", flush=True)
+    finally:
+        server.stop()

@@ -1,0 +1,25 @@
+"""The lessons, in the order in which they are read."""
+
+from penstock.playground.lesson import Lesson
+from penstock.playground.lessons import (
+    backpressure,
+    bad_clock,
+    delay,
+    delivery,
+    hot_key,
+    joins,
+    log,
+    modes,
+    replay,
+    sessions,
+    silent,
+    triangle,
+    two_clocks,
+    windows,
+)
+
+ORDER = (
+    two_clocks, windows, delay, modes, sessions, silent, bad_clock, joins, hot_key, delivery, log, backpressure,
+    replay, triangle,
+)  # fmt: skip
+LESSONS: dict[str, Lesson] = {one.LESSON.id: one.LESSON for one in ORDER}

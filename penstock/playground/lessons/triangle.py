@@ -1,0 +1,154 @@
+"""The triangle of latency, completeness and cost, with every knob on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.playground.consumer import kept
+from penstock.playground.control import Choice, Slider, Values, seed
+from penstock.playground.lesson import Lesson, Preset
+from penstock.playground.playing import MINUTE, NOON, SECOND, Run, batches, play
+from penstock.playground.scene import Bars, Figure, Picture, Scene, Table
+from penstock.playground.streams import scores
+from penstock.playground.written import Written, program
+
+EARLY = {"none": "", "10 seconds": 'ps.every("10 seconds")', "1 minute": 'ps.every("1 minute")', "event": "ps.count(1)"}
+CORNERS = {
+    "fast": {"delay": 0, "lateness": 0, "early": "event", "cadence": 5},
+    "complete": {"delay": 300, "lateness": 0, "early": "none", "cadence": 30},
+    "cheap": {"delay": 20, "lateness": 0, "early": "none", "cadence": 60},
+    "all corrected": {"delay": 20, "lateness": 10, "early": "10 seconds", "cadence": 5},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a run gave and took."""
+
+    first: float
+    complete: float
+    on_time: float
+    final: float
+    panes: int
+    held: int
+    batches: int
+
+    def cells(self) -> tuple[str, ...]:
+        """The numbers as texts."""
+        return (f"{self.first:.0f} s", f"{self.complete:.0f} s", f"{self.on_time:.0f} %", f"{self.final:.0f} %",
+                str(self.panes), str(self.held), str(self.batches))  # fmt: skip
+
+
+def _written(values: Values) -> Written:
+    parts = {"early": EARLY[values["early"]], "late": "ps.count(1)" if values["lateness"] else ""}
+    trigger = ", ".join(f"{name}={text}" for name, text in parts.items() if text)
+    delay = f"{values['delay']} seconds" if values["delay"] else "0"
+    return Written(
+        # When all is said the watermark goes on with the clock, so that the last window is answered, too.
+        watermark=f'ps.bounded("{delay}", when_idle="advance")',
+        window=f'ps.tumbling("{values["size"]} minutes")',
+        lateness=f"{values['lateness']} minutes" if values["lateness"] else "0",
+        trigger=f"ps.at_watermark({trigger})",
+        mode=values["mode"] if trigger else "",
+        aggregate={"plays": "ps.rows()"},
+    )
+
+
+def _run(values: Values) -> Run:
+    events = scores(values["seed"], 70, 12, stragglers=values["stragglers"], straggle=(100, 400))
+    return play(_written(values), batches(events, values["cadence"] * SECOND, NOON + 20 * MINUTE))
+
+
+def measured(run: Run) -> Measured:
+    """The three corners: how soon, how complete, how dear."""
+    plus = [one for one in run.plane.panes if one.op > 0]
+    firsts: dict[int, float] = {}
+    ends: dict[int, float] = {}
+    for one in plus:
+        firsts.setdefault(one.start, (one.now - one.start) / SECOND)
+        if one.timing == "on_time":
+            ends[one.start] = (one.now - one.end) / SECOND
+    events = len(run.plane.dots)
+    told = [pane for pane in run.script.panes if pane.timing != "late"]
+    discarding = run.script.plan.mode == "discarding"
+    on_time = sum(pane.values["plays"] for pane in told) if discarding else sum(kept(told, "plays").values())  # type: ignore[misc]
+    final = events - run.script.counts.late
+    return Measured(
+        sum(firsts.values()) / max(len(firsts), 1), sum(ends.values()) / max(len(ends), 1),
+        100 * on_time / events, 100 * final / events, len(run.plane.panes), sum(run.held), len(run.batches),
+    )  # fmt: skip
+
+
+def scene(values: Values) -> Scene:
+    """The run, its numbers, and the corners on the same events."""
+    run = _run(values)
+    now = measured(run)
+    others = {name: measured(_run({**values, **knobs})) for name, knobs in CORNERS.items()}
+    columns = ("knobs", "first answer", "complete answer", "on time", "in the end", "panes", "windows held", "batches")
+    rows = tuple((0, (name, *one.cells())) for name, one in {"as set": now, **others}.items())
+    steps = run.steps()
+    shares = {
+        "answered on time": now.on_time,
+        "answered in the end": now.final,
+        "panes, of the dearest": 100 * now.panes / max(now.panes, *(one.panes for one in others.values())),
+        "state, of the dearest": 100 * now.held / max(now.held, *(one.held for one in others.values())),
+    }
+    bars = tuple((name, (share,) * len(steps)) for name, share in shares.items())
+    return Scene(
+        steps,
+        (
+            Picture("The run", run.plane, run.windows()),
+            Bars("In percent", "%", bars),
+            Table("The same events with the knobs in each corner", columns, rows,
+                  "First answer: after the window's start. Complete answer: after its end. Windows held: summed over "
+                  "the batches."),
+        ),
+        (
+            Figure("latency", f"{now.first:.0f} s", "to the first answer of a window"),
+            Figure("completeness", f"{now.on_time:.0f} %", f"on time; {now.final:.0f} % in the end"),
+            Figure("cost", f"{now.panes} panes", f"{now.held} windows held, {now.batches} batches"),
+        ),
+    )  # fmt: skip
+
+
+def code(values: Values) -> str:
+    """The pipeline, and how often it looks."""
+    return program(
+        _written(values).code(),
+        f'scores = ps.pipeline("scores", totals.write(ps.memory("totals")))\n'
+        f'# scores.run(checkpoint="checkpoints/scores", batch_every="{values["cadence"]} seconds")',
+    )
+
+
+LESSON = Lesson(
+    id="triangle",
+    title="Latency, completeness, cost",
+    look=(
+        "Every knob pulls at one corner of a triangle: answers that come soon, answers that are complete, and answers "
+        "that cost little.",
+        "A long delay is complete and late; no delay is quick and leaves stragglers out; early and late panes give "
+        "both, and are paid for with panes, state and batches.",
+        "Find knobs that are good enough in all three for you: there is no setting that is best in each.",
+    ),
+    controls=(
+        Slider("delay", "delay of the watermark", 0, 300, 20, 10, "seconds"),
+        Slider("lateness", "lateness", 0, 10, 5, 1, "minutes"),
+        Choice("early", "early panes", (
+            ("1 minute", "every minute"), ("10 seconds", "every 10 seconds"), ("event", "with every event"),
+            ("none", "none"),
+        ), "1 minute"),
+        Choice("mode", "mode", (
+            ("accumulating", "accumulating"), ("discarding", "discarding"), ("retracting", "retracting")
+        ), "accumulating"),
+        Slider("cadence", "a batch every", 5, 60, 10, 5, "seconds"),
+        Slider("size", "windows of", 1, 6, 2, 1, "minutes"),
+        Slider("stragglers", "every n-th event is a straggler", 0, 20, 9),
+        seed(9),
+    ),
+    presets=(
+        Preset("a little of each", {}),
+        *(Preset(name, dict(knobs)) for name, knobs in CORNERS.items()),
+    ),
+    play=scene,
+    code=code,
+)  # fmt: skip

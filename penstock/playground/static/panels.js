@@ -1,0 +1,138 @@
+// Everything that is shown beside the plane: tables, lines, bars and a log, as they stood at a step.
+
+import { html, svg } from "./making.js";
+import { drawPlane } from "./plane.js";
+
+const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
+
+function table(panel, step) {
+  const newest = Math.max(...panel.rows.filter((row) => row.step <= step).map((row) => row.step));
+  const rows = panel.rows.filter((row) => (panel.latest ? row.step === newest : row.step <= step));
+  const head = html("tr", {}, ...panel.columns.map((name) => html("th", { scope: "col" }, name)));
+  const body = rows.map((row) => {
+    const fresh = !panel.latest && row.step === step && panel.rows.some((one) => one.step !== step);
+    return html("tr", { class: fresh ? "fresh" : null }, ...row.cells.map((cell) => html("td", {}, cell)));
+  });
+  if (!body.length) body.push(html("tr", {}, html("td", { colspan: panel.columns.length }, "nothing yet")));
+  const made = html("table", {}, html("thead", {}, head), html("tbody", {}, ...body));
+  return html("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": panel.title }, made);
+}
+
+function short(number) {
+  return Number.isInteger(number) ? number.toLocaleString("en") : number.toFixed(1);
+}
+
+function lines(panel, step, width) {
+  const height = 190;
+  const box = { left: 46, right: width - 12, top: 10, bottom: height - 22 };
+  const all = panel.lines.flatMap((line) => line.values);
+  const most = Math.max(...all, 1);
+  const count = Math.max(...panel.lines.map((line) => line.values.length)) - 1 || 1;
+  const x = (n) => box.left + (n / count) * (box.right - box.left);
+  const y = (value) => box.bottom - (value / most) * (box.bottom - box.top);
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: "lines",
+    "aria-label": `${panel.title}: ` + panel.lines.map((l) => `${l.name} ${short(l.values[step] ?? 0)}`).join(", ") });
+  for (const share of [0, 0.5, 1]) {
+    const up = y(most * share);
+    picture.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: up, y2: up }));
+    picture.append(svg("text", { x: box.left - 5, y: up + 4, "text-anchor": "end" }, short(most * share)));
+  }
+  picture.append(svg("text", { x: box.right, y: height - 5, "text-anchor": "end" }, "steps →"));
+  panel.lines.forEach((line, number) => {
+    const seen = line.values.slice(0, step + 1);
+    const path = seen.map((value, n) => `${n ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+    const dashes = DASHES[number % 4] || null;
+    picture.append(svg("path", { class: `line c${number % 4}`, d: path, "stroke-dasharray": dashes }));
+  });
+  const keys = panel.lines.map((line, number) => {
+    const sample = svg("svg", { width: 30, height: 10, class: "lines", "aria-hidden": "true" },
+      svg("path", { class: `line c${number % 4}`, d: "M0 5H30", "stroke-dasharray": DASHES[number % 4] || null }));
+    return html("li", {}, sample, ` ${line.name}: ${short(line.values[step] ?? 0)} ${panel.unit}`);
+  });
+  return html("div", {}, picture, html("ul", { class: "keys" }, ...keys));
+}
+
+function bars(panel, step, width) {
+  const row = 26;
+  const height = panel.bars.length * row + 6;
+  const label = Math.min(170, width * 0.42);
+  const most = Math.max(...panel.bars.flatMap((bar) => bar.values), 1);
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: "bars",
+    "aria-label": `${panel.title}: ` + panel.bars.map((b) => `${b.name} ${short(b.values[step] ?? 0)}`).join(", ") });
+  panel.bars.forEach((bar, number) => {
+    const value = bar.values[step] ?? 0;
+    const top = number * row + 4;
+    const long = (value / most) * (width - label - 60);
+    picture.append(svg("text", { x: label - 8, y: top + 14, "text-anchor": "end" }, bar.name));
+    const size = { x: label, y: top, width: Math.max(long, 1), height: row - 8 };
+    picture.append(svg("rect", { class: `bar c${number % 4}`, ...size }));
+    picture.append(svg("text", { x: label + long + 6, y: top + 14 }, `${short(value)} ${panel.unit}`));
+  });
+  return picture;
+}
+
+function lane(one) {
+  const cells = one.records.map(([text, state], offset) => {
+    const here = one.pointers.filter(([, at]) => at === offset).map(([name]) => name);
+    const marks = here.map((name) => html("span", { class: "pointer" }, `▲ ${name}`));
+    return html("li", { class: `record ${state}` }, html("span", { class: "offset" }, offset), html("b", {}, text),
+      html("small", {}, state), ...marks);
+  });
+  const end = one.pointers.filter(([, at]) => at >= one.records.length).map(([name]) => name);
+  const marks = end.map((name) => html("span", { class: "pointer" }, `▲ ${name}`));
+  cells.push(html("li", { class: "record next" }, html("span", { class: "offset" }, one.records.length),
+    html("small", {}, "next"), ...marks));
+  return html("div", { class: "lane" }, html("h4", {}, one.name),
+    html("ol", { class: "records", tabindex: "0", "aria-label": one.name }, ...cells));
+}
+
+const DRAWN = {
+  plane: (panel, scene, step, width) => drawPlane(panel, scene.steps, step, width),
+  table: (panel, scene, step) => table(panel, step),
+  lines: (panel, scene, step, width) => lines(panel, step, width),
+  bars: (panel, scene, step, width) => bars(panel, step, width),
+  log: (panel, scene, step) => html("div", {}, ...panel.frames[step].map(lane)),
+};
+
+const LEGEND = [
+  ["counted", "an event"], ["late", "late: no window takes it"], ["quarantined", "quarantined"],
+  ["W", "W, the watermark"], ["early", "early pane …"], ["on_time", "on-time pane ✓"], ["late-pane", "late pane +"],
+  ["withdrawn", "withdrawn −"],
+];
+
+function sample(kind) {
+  const picture = svg("svg", { width: 22, height: 14, class: "plane sample", "aria-hidden": "true" });
+  if (kind === "counted") picture.append(svg("g", { class: "dot counted" }, svg("circle", { cx: 11, cy: 7, r: 4.5 })));
+  else if (kind === "late") picture.append(svg("g", { class: "dot late" }, svg("path", { d: "M7 3L15 11M7 11L15 3" })));
+  else if (kind === "quarantined") {
+    picture.append(svg("g", { class: "dot quarantined" }, svg("rect", { x: 6, y: 2, width: 10, height: 10 }),
+      svg("text", { x: 11, y: 11, "text-anchor": "middle" }, "!")));
+  } else if (kind === "W") picture.append(svg("g", { class: "watermark" }, svg("path", { d: "M2 12H10V2H20" })));
+  else {
+    const name = kind === "late-pane" ? "late" : kind === "withdrawn" ? "on_time withdrawn" : kind;
+    picture.append(svg("g", { class: `pane ${name}` }, svg("rect", { x: 1, y: 1, width: 20, height: 12, rx: 2 })));
+  }
+  return picture;
+}
+
+export function legend() {
+  const signs = LEGEND.map(([kind, text]) => html("li", {}, sample(kind), ` ${text}`));
+  return html("ul", { class: "legend", "aria-label": "Signs" }, ...signs);
+}
+
+// Draws all panels of a scene as they stood at a step.
+export function drawPanels(into, scene, step) {
+  const planes = scene.panels.filter((panel) => panel.kind === "plane").length;
+  into.className = planes > 2 ? "many" : planes > 1 ? "several" : "";
+  const kept = [...into.querySelectorAll("[tabindex]")].findIndex((one) => one === document.activeElement);
+  const sections = scene.panels.map((panel) =>
+    html("section", { class: `panel ${panel.kind}` }, html("h3", {}, panel.title)));
+  into.replaceChildren(...sections);
+  scene.panels.forEach((panel, number) => {
+    const width = Math.max(Math.floor(sections[number].clientWidth), 260);
+    sections[number].append(DRAWN[panel.kind](panel, scene, step, width));
+    if (panel.note) sections[number].append(html("p", { class: "note" }, panel.note));
+  });
+  if (planes) into.append(legend());
+  if (kept >= 0) into.querySelectorAll("[tabindex]")[kept]?.focus();
+}

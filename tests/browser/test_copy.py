@@ -1,0 +1,82 @@
+"""The copy that needs no server of ours: the same engine, in the browser."""
+
+from __future__ import annotations
+
+import functools
+import json
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from penstock.errors import PenstockError
+from penstock.playground import building
+from penstock.playground.answering import played
+from penstock.playground.lessons import LESSONS
+from tests.browser.conftest import BUILD
+
+# Off every preset, so that the engine in the browser has to play it.
+ASKED = [
+    ("two-clocks", {"delay": 13}), ("windows", {"seed": 41, "size": 3}), ("delay", {"delay": 90, "seed": 12}),
+    ("modes", {"straggler": 17}), ("sessions", {"gap": 7}), ("silent", {"idle": "30 seconds", "seed": 9}),
+    ("bad-clock", {"ahead": 2, "seed": 3}), ("joins", {"how": "full", "within": 3}), ("hot-key", {"share": 35}),
+    ("delivery", {"kill": "write", "batch": 5}), ("log", {"rewind": 2}), ("backpressure", {"slow": 45}),
+    ("replay", {"fix": 4, "speed": 3}), ("triangle", {"delay": 70, "mode": "retracting"}),
+]  # fmt: skip
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """The copy, made here and served by a server that knows nothing but files."""
+    out, kept = tmp_path_factory.mktemp("copy"), BUILD / "npm" / f"pyodide-{building.VERSION}.tgz"
+    building.site(out)
+    try:
+        if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_bytes(building._fetched(out).read_bytes())
+        building.pyodide(out, kept)
+    except PenstockError as error:
+        pytest.skip(f"Pyodide cannot be fetched: {error.why}")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(out)))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/index.html"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_every_lesson_is_asked_off_its_presets():
+    assert [lesson for lesson, _ in ASKED] == list(LESSONS)
+    for lesson, values in ASKED:
+        whole = played(lesson, values)["values"]
+        assert all(played(lesson, preset.values)["values"] != whole for preset in LESSONS[lesson].presets)
+
+
+def test_the_engine_in_the_browser_gives_the_same(page, copy):
+    page.goto(copy)
+    page.wait_for_selector("#panels section")
+    ask = """async (asked) => {
+        const { backend } = await import("./backend.js");
+        const engine = backend();
+        return Promise.all(asked.map((one) => engine.ask(one)));
+    }"""
+    given = page.evaluate(ask, [{"lesson": lesson, "values": values} for lesson, values in ASKED])
+    for (lesson, values), got in zip(ASKED, given, strict=True):
+        assert got == json.loads(json.dumps(played(lesson, values))), lesson
+
+
+def test_a_control_is_answered_by_the_engine_in_the_browser(page, copy):
+    page.goto(f"{copy}#lesson=delay")
+    page.wait_for_selector("#panels section")
+    assert page.inner_text("#engine") == "played by the reference engine, in this browser"
+    page.focus("#c-delay")
+    page.keyboard.press("ArrowRight")
+    wanted = played("delay", {"delay": 40})["figures"][0]["value"]
+    page.wait_for_function("text => document.querySelector('#figures dd').textContent.startsWith(text)", arg=wanted)
+    page.wait_for_function("() => !document.body.hasAttribute('aria-busy')", timeout=120_000)

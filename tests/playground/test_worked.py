@@ -1,0 +1,134 @@
+"""The presets say what the worked examples say, and the models keep the rules they model."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.playground.answering import played
+from penstock.playground.control import firsts
+from penstock.playground.lessons import LESSONS
+from penstock.playground.lessons.backpressure import MEMORY, pulled, pushed
+
+
+def figures(lesson: str, **values) -> dict[str, str]:
+    return {one["name"]: one["value"] for one in played(lesson, values)["figures"]}
+
+
+def rows(lesson: str, panel: int, **values) -> list[list[str]]:
+    return [row["cells"] for row in played(lesson, values)["panels"][panel]["rows"]]
+
+
+def test_the_second_purchase_is_counted_in_the_wrong_hour():
+    assert rows("two-clocks", 2) == [
+        ["09:00:00 – 10:00:00", "2", "1"],
+        ["10:00:00 – 11:00:00", "0", "1"],
+    ]
+    assert figures("two-clocks")["largest skew"] == "2,592 s"
+
+
+def test_an_overtaken_event_is_counted_in_the_wrong_five_minutes():
+    assert rows("two-clocks", 2, story="crossed", size="5 minutes") == [
+        ["12:00:00 – 12:05:00", "1", "0"],
+        ["12:05:00 – 12:10:00", "1", "2"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "panes"),
+    [
+        ("discarding", ["+7 early", "+7 on time", "+8 late", "+1 late"]),
+        ("accumulating", ["+7 early", "+14 on time", "+22 late", "+23 late"]),
+        ("retracting", ["+7 early", "−7 early", "+14 on time", "−14 on time", "+22 late", "−22 late", "+23 late"]),
+    ],
+)
+def test_the_panes_of_one_window_in_each_mode(mode, panes):
+    assert [cells[2] for cells in rows("modes", 3) if cells[1] == mode] == panes
+
+
+def test_a_consumer_that_adds_is_wrong_with_accumulating_panes_alone():
+    totals = {mode: [cells for cells in rows("modes", 3) if cells[1] == mode][-1][3:] for mode in
+              ("discarding", "accumulating", "retracting")}  # fmt: skip
+    assert totals == {"discarding": ["23", "1"], "accumulating": ["66", "23"], "retracting": ["23", "23"]}
+
+
+def test_two_sessions_are_fused_also_across_exactly_one_gap():
+    assert rows("sessions", 1)[-1][1] == "[12:10:00, 12:40:00] 4"
+    assert rows("sessions", 1, gap=10)[-1][1] == "[12:10:00, 12:38:00] 4"
+    assert figures("sessions", lateness=0)["late"] == "1"
+
+
+def test_idle_lets_the_windows_go_on():
+    assert figures("silent")["windows shown"] == "3"
+    assert figures("silent", idle="1 minute")["windows shown"] == "11"
+
+
+def test_max_skew_keeps_a_bad_clock_from_making_others_late():
+    assert figures("bad-clock")["late"] != "0"
+    assert figures("bad-clock", max_skew="1 hour") | {"largest jump of the watermark": ""} == {
+        "late": "0", "quarantined": "1", "largest jump of the watermark": ""}  # fmt: skip
+
+
+@pytest.mark.parametrize("share", [0, 50, 95])
+def test_combined_rows_give_the_same_answers_and_are_fewer(share):
+    raw, packed = figures("hot-key", share=share), figures("hot-key", share=share, combine="before")
+    assert raw["answers equal"] == packed["answers equal"] == "yes"
+    assert int(packed["rows over the shuffle"]) < int(raw["rows over the shuffle"]) == 360
+
+
+@pytest.mark.parametrize("kill", ["never", "before", "write", "between", "after"])
+@pytest.mark.parametrize("batch", range(1, 7))
+def test_what_a_kill_leaves_under_each_delivery(kill, batch):
+    """Example 18: exactly once as undisturbed; at least once doubles, and at most once loses, one batch at worst."""
+    found = {name: int(value) for name, value in figures("delivery", kill=kill, batch=batch).items()}
+    sent = found["sent"]
+    worst = int(rows("delivery", 1, kill="never")[3 * (batch - 1)][1].split()[1])
+    assert found["exactly once"] == sent
+    assert sent <= found["at least once"] <= sent + worst
+    assert sent - worst <= found["at most once"] <= sent
+    if kill == "between":
+        assert (found["at least once"], found["at most once"]) == (sent + worst, sent - worst)
+
+
+def test_committed_readers_see_four_and_the_others_six():
+    """Example 19: a producer commits 3, aborts 2, commits 1."""
+    assert figures("log")["different records"] == "4"
+    assert figures("log", isolation="read_uncommitted")["different records"] == "6"
+
+
+def test_an_open_transaction_holds_readers_and_names_its_partition():
+    held = figures("log", last="open", others="two")
+    assert held["stuck"] == "partition 1"
+    handed = " ".join(cells[2] for cells in rows("log", 1, last="open", others="two")).split()
+    assert "d1" in handed
+    assert "d2" not in handed
+
+
+def test_pulled_rows_wait_in_the_log_and_pushed_ones_are_lost():
+    values = firsts(LESSONS["backpressure"].controls)
+    pull, push = pulled(values), pushed(values)
+    assert pull.lost == 0
+    assert max(pull.log) > 10 * max(push.log)
+    assert max(pull.memory) < MEMORY
+    assert push.lost > MEMORY
+    assert pull.log[-1] < values["rate"] * 1000 * values["target"]
+
+
+def test_a_forgotten_path_of_lambda_stays_wrong_and_kappa_has_one_program():
+    def seconds(name, **values):
+        return int(figures("replay", **values)[name].split()[0])
+
+    assert seconds("Kappa is wrong for") < seconds("Lambda is wrong for")
+    assert seconds("Lambda is wrong for", fixed="batch") > seconds("Lambda is wrong for")
+    assert seconds("Lambda is wrong for", fixed="speed") > seconds("Lambda is wrong for")
+    assert seconds("Kappa is wrong for", fixed="batch") == seconds("Kappa is wrong for")
+
+
+def test_no_corner_of_the_triangle_is_best_in_all_three():
+    table = {cells[0]: cells[1:] for cells in rows("triangle", 2)}
+    first, on_time, panes = (
+        {name: float(cells[n].split()[0]) for name, cells in table.items() if name != "as set"} for n in (0, 2, 4)
+    )
+    assert min(first, key=first.__getitem__) == "fast"
+    assert max(on_time, key=on_time.__getitem__) == "complete"
+    assert panes["cheap"] < panes["all corrected"]
+    assert first["complete"] > first["cheap"] > first["fast"]
