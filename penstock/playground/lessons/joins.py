@@ -145,4 +145,5 @@ LESSON = Lesson(
     ),
     play=scene,
     code=code,
+    dragged="delay",
 )  # fmt: skip

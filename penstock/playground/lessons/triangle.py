@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from penstock.playground.consumer import kept
 from penstock.playground.control import Choice, Slider, Values, seed
@@ -79,11 +81,18 @@ def measured(run: Run) -> Measured:
     )  # fmt: skip
 
 
+@lru_cache(maxsize=256)
+def _corner(name: str, world: tuple[tuple[str, Any], ...]) -> Measured:
+    """What the knobs in a corner give; kept, because they stay where they are while others are turned."""
+    return measured(_run({**dict(world), **CORNERS[name]}))
+
+
 def scene(values: Values) -> Scene:
     """The run, its numbers, and the corners on the same events."""
     run = _run(values)
     now = measured(run)
-    others = {name: measured(_run({**values, **knobs})) for name, knobs in CORNERS.items()}
+    world = tuple(sorted((name, value) for name, value in values.items() if name not in CORNERS["fast"]))
+    others = {name: _corner(name, world) for name in CORNERS}
     columns = ("knobs", "first answer", "complete answer", "on time", "in the end", "panes", "windows held", "batches")
     rows = tuple((0, (name, *one.cells())) for name, one in {"as set": now, **others}.items())
     steps = run.steps()
@@ -151,4 +160,5 @@ LESSON = Lesson(
     ),
     play=scene,
     code=code,
+    dragged="delay",
 )  # fmt: skip

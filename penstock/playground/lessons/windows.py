@@ -86,7 +86,7 @@ LESSON = Lesson(
     ),
     presets=(
         Preset("all four", {}),
-        Preset("each dot in three windows", {"kind": "sliding", "size": 3, "slide": 1}),
+        Preset("each dot in five windows", {"kind": "sliding", "size": 5, "slide": 1}),
         Preset("one long session", {"kind": "session", "gap": 120}),
         Preset("sessions of a few seconds", {"kind": "session", "gap": 10}),
     ),
