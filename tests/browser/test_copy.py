@@ -27,7 +27,8 @@ ASKED = [
     ("two-clocks", {"delay": 13}), ("windows", {"seed": 41, "size": 3}), ("delay", {"delay": 90, "seed": 12}),
     ("lateness", {"delay": 80}), ("modes", {"straggler": 17}), ("sessions", {"gap": 7}),
     ("silent", {"idle": "30 seconds", "seed": 9}),
-    ("bad-clock", {"ahead": 2, "seed": 3}), ("joins", {"how": "full", "within": 3}), ("hot-key", {"share": 35}),
+    ("bad-clock", {"ahead": 2, "seed": 3}), ("joins", {"how": "full", "within": 3}), ("rates", {"delay": 25}),
+    ("hot-key", {"share": 35}),
     ("delivery", {"kill": "write", "batch": 5}), ("log", {"rewind": 2}), ("backpressure", {"slow": 45}),
     ("replay", {"fix": 4, "speed": 3}), ("triangle", {"delay": 70, "mode": "retracting"}),
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from penstock.instant import parse
-from penstock.monitor.plane import Plane
+from penstock.monitor.plane import Dot, Plane
 from penstock.playground.answering import answer, catalogue, played
 from penstock.playground.lessons import LESSONS
 from penstock.testing import Script
@@ -136,6 +136,30 @@ def test_the_join_that_is_shown_gives_what_the_shown_code_gives(how, engine):
     wanted = [[cells[1], *(_instant(text) for text in cells[2:])] for cells in (row["cells"] for row in table)]
     assert found
     assert found == wanted
+
+
+@pytest.mark.parametrize("preset", [preset.name for preset in LESSONS["rates"].presets])
+def test_what_was_paid_is_what_the_shown_code_gives(preset, engine):
+    shown = of("rates", preset)
+    plane = Plane.of(shown["panels"][0]["plane"])
+    code = pipelines(shown["code"])
+    scripts = {name: Script(code[name], engine) for name in ("then", "now")}
+    paid: dict[str, dict[int, str]] = {"then": {}, "now": {}}
+    for mark in plane.marks:
+        rows = [_order_or_rate(dot) for dot in plane.dots if dot.now == mark.now]
+        assert scripts["then"].W == mark.watermark
+        for name, script in scripts.items():
+            for one in script.batch(rows, now=mark.now).rows:
+                paid[name][one.row["at"]] = f"{one.row['amount'] * one.row['rate']:.2f}"
+    cells = [row["cells"] for row in shown["panels"][2]["rows"]]
+    assert {_instant(one[0]): one[3] for one in cells if one[3] not in ("late", "waits")} == paid["then"]
+    assert {_instant(one[0]): one[4] for one in cells} == paid["now"]
+
+
+def _order_or_rate(dot: Dot) -> dict[str, object]:
+    if dot.partition == "rates":
+        return {"currency": "EUR", "since": dot.event_time, "rate": float(dot.text), "@source": "rates"}
+    return {"currency": "EUR", "at": dot.event_time, "amount": float(dot.text), "@source": "orders"}
 
 
 def _instant(text: str) -> int | str | None:

@@ -203,3 +203,29 @@ def test_no_corner_of_the_triangle_is_best_in_all_three():
     assert max(on_time, key=on_time.__getitem__) == "complete"
     assert panes["cheap"] < panes["all corrected"]
     assert first["complete"] > first["cheap"] > first["fast"]
+
+
+def test_clicks_at_the_edges_of_an_impression():
+    """Example 15: 10:03 and 10:05:00 are within five minutes of 10:00; 09:59 and 10:05:01 are not."""
+    given = [cells[1:] for cells in rows("joins", 2, story="edges", within=5)]
+    assert given == [
+        ["ad 1", "10:00:00", "10:03:00"],
+        ["ad 1", "10:00:00", "10:05:00"],
+        ["ad 2", "10:20:00", "null"],
+        ["ad 3", "10:32:00", "10:33:00"],
+    ]
+
+
+def test_an_order_is_paid_at_the_rate_of_its_moment():
+    """Example 16: 09:59:59 seen at 10:30 is 108.00, 10:00:00 is 110.00."""
+    table = {cells[0]: cells for cells in rows("rates", 2)}
+    assert table["09:59:59"][1:5] == ["10:30:00", "10:45:00", "108.00", "110.00"]
+    assert table["10:00:00"][3:5] == ["110.00", "110.00"]
+    assert figures("rates")["wrong by their moment"] == "0"
+    assert int(figures("rates", announced=30, delay=10)["wrong by their moment"]) > 0
+
+
+def test_a_corner_reaches_as_far_as_the_best():
+    shapes = dict(played("triangle", {})["panels"][1]["shapes"])
+    assert [max(shapes, key=lambda name: shapes[name][goal]) for goal in range(3)] == ["fast", "complete", "cheap"]
+    assert all(0 <= share <= 1 for shares in shapes.values() for share in shares)

@@ -11,6 +11,7 @@ from penstock.playground.lessons import (
     lateness,
     log,
     modes,
+    rates,
     replay,
     sessions,
     silent,
@@ -20,7 +21,7 @@ from penstock.playground.lessons import (
 )
 
 ORDER = (
-    two_clocks, windows, delay, lateness, modes, sessions, silent, bad_clock, joins, hot_key, delivery, log,
+    two_clocks, windows, delay, lateness, modes, sessions, silent, bad_clock, joins, rates, hot_key, delivery, log,
     backpressure, replay, triangle,
 )  # fmt: skip
 LESSONS: dict[str, Lesson] = {one.LESSON.id: one.LESSON for one in ORDER}

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from penstock.playground.control import Slider, Values, seed
 from penstock.playground.lesson import Lesson, Preset
-from penstock.playground.playing import MINUTE, NOON, SECOND, Run, batches, play
+from penstock.playground.playing import SECOND, Run, batches, play
 from penstock.playground.scene import Figure, Picture, Scene, Table
 from penstock.playground.streams import scores
 from penstock.playground.written import Written, program
@@ -25,7 +25,7 @@ def _written(delay: int) -> Written:
 
 def _run(values: Values, delay: int) -> Run:
     events = scores(values["seed"], 60, 12, usual=values["disorder"], stragglers=values["stragglers"])
-    return play(_written(delay), batches(events, 10 * SECOND, NOON + 22 * MINUTE))
+    return play(_written(delay), batches(events, 10 * SECOND, max(event.seen for event in events) + 20 * SECOND))
 
 
 def measured(run: Run) -> tuple[float, int, float, int]:
@@ -86,7 +86,7 @@ LESSON = Lesson(
     controls=(
         Slider("delay", "delay of the watermark", 0, 420, 30, 10, "seconds"),
         Slider("disorder", "usual way of an event", 5, 120, 25, 5, "seconds"),
-        Slider("stragglers", "every n-th event is a straggler", 0, 20, 12, 1),
+        Slider("stragglers", "every n-th is a straggler (0: none)", 0, 20, 12),
         seed(7),
     ),
     presets=(

@@ -63,7 +63,7 @@ def scene(values: Values) -> Scene:
     return Scene(
         event.steps(),
         (
-            Picture("By event time: columns", event.plane, event.windows(), variable="right"),
+            Picture("By event time: columns", event.plane, event.windows(), variable="right", line=False),
             Picture(
                 "By processing time: bands", processing.plane, tuple(sorted(wrong)), "processing", variable="wrong"
             ),

@@ -51,7 +51,8 @@ def scene(values: Values) -> Scene:
         steps,
         (
             *(Picture(KINDS[kind], run.plane, run.windows(), variable=f"by_{kind}") for kind, run in runs.items()),
-            Table("The windows that were shown", ("kind", "from", "to", "points"), tuple(rows)),
+            Table("The windows that were shown", ("kind", "from", "to", "points"),
+                  tuple(sorted(rows, key=lambda row: row[0]))),
         ),
         tuple(
             Figure(KINDS[kind], f"{sum(pane.op > 0 for pane in run.script.panes)} panes",

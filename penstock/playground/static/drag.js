@@ -7,16 +7,17 @@ const UNIT = { seconds: 1_000_000, minutes: 60_000_000 };
 // A grip on the line of each plane, and a wide invisible line to catch fingers.
 export function grips(panels, control) {
   if (!control) return;
-  for (const line of panels.querySelectorAll("svg.plane .watermark")) {
+  for (const line of panels.querySelectorAll("svg.plane:not(.sample) .watermark")) {
     const path = line.querySelector("path");
     const length = path.getTotalLength();
     if (!length) continue;
+    const label = line.querySelector("text");
+    label?.setAttribute("dx", label.getAttribute("text-anchor") === "end" ? -8 : 8);
     const end = path.getPointAtLength(length);
-    const arrows = svg("path", { class: "arrows", d: `M${end.x - 3} ${end.y - 3}l-3 3l3 3M${end.x + 3} ${end.y - 3}l3 3l-3 3` });
-    line.append(
-      svg("path", { class: "catch", d: path.getAttribute("d") }),
-      svg("g", { class: "grip" }, svg("title", {}, `drag: ${control.label}`), svg("circle", { cx: end.x, cy: end.y, r: 9 }), arrows),
-    );
+    const arrows = `M${end.x - 3} ${end.y - 3}l-3 3l3 3M${end.x + 3} ${end.y - 3}l3 3l-3 3`;
+    const grip = svg("g", { class: "grip" }, svg("title", {}, `drag: ${control.label}`));
+    grip.append(svg("circle", { cx: end.x, cy: end.y, r: 9 }), svg("path", { class: "arrows", d: arrows }));
+    line.append(svg("path", { class: "catch", d: path.getAttribute("d") }), grip);
   }
 }
 
