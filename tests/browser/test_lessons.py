@@ -18,7 +18,8 @@ AXE = """async () => {
         .map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 160)}`);
 }"""
 TOO_WIDE = """() => [...document.querySelectorAll("main *")]
-    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".scroll, .records, pre, svg"))
+    .filter((one) => !one.closest(".scroll, .records, pre, svg, #presets"))
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
     .map((one) => one.tagName + "." + one.className)"""
 
 

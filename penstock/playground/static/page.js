@@ -35,22 +35,26 @@ async function ask() {
   asking = true;
   document.body.setAttribute("aria-busy", "true");
   const slow = setTimeout(() => { at("engine").textContent = engine.starting; }, 400);
+  do {
+    again = false;
+    await answered({ lesson: state.lesson.id, values: { ...state.values } });
+  } while (again);
+  asking = false;
+  clearTimeout(slow);
+  at("engine").textContent = state.lesson.model ? "a model: it says below of what" : by;
+  document.body.removeAttribute("aria-busy");
+}
+
+// One question: what it gives is shown if its lesson is still open; what went wrong is told.
+async function answered(wanted) {
   try {
-    do {
-      again = false;
-      const wanted = { lesson: state.lesson.id, values: { ...state.values } };
-      const given = await engine.play(wanted);
-      if (given.error) tell(given.error);
-      else if (wanted.lesson === state.lesson.id) show(given);
-      by = given.by ?? engine.name;
-    } while (again);
+    const given = await engine.play(wanted);
+    if (given.error) throw given.error;
+    by = given.by ?? engine.name;
+    if (wanted.lesson === state.lesson.id) show(given);
   } catch (error) {
     tell(error);
-  } finally {
-    asking = false;
-    clearTimeout(slow);
-    at("engine").textContent = state.lesson.model ? "a model: it says below of what" : by;
-    document.body.removeAttribute("aria-busy");
+    if (!scene) for (const id of ["panels", "figures", "told"]) at(id).replaceChildren();
   }
 }
 
