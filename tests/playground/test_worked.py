@@ -219,7 +219,7 @@ def test_clicks_at_the_edges_of_an_impression():
 def test_an_order_is_paid_at_the_rate_of_its_moment():
     """Example 16: 09:59:59 seen at 10:30 is 108.00, 10:00:00 is 110.00."""
     table = {cells[0]: cells for cells in rows("rates", 2)}
-    assert table["09:59:59"][1:5] == ["10:30:00", "10:45:00", "108.00", "110.00"]
+    assert table["09:59:59"][1:5] == ["10:30:00", "10:45:00", "108.00", "110.00, wrong"]
     assert table["10:00:00"][3:5] == ["110.00", "110.00"]
     assert figures("rates")["wrong by their moment"] == "0"
     assert int(figures("rates", announced=30, delay=10)["wrong by their moment"]) > 0

@@ -34,7 +34,7 @@ class Seen:
 
 
 def _seen(values: Values) -> list[Seen]:
-    orders = [Seen("orders", BEGIN + n * 10 * MINUTE, BEGIN + n * 10 * MINUTE) for n in range(1, 18)]
+    orders = [Seen("orders", BEGIN + n * 20 * MINUTE, BEGIN + n * 20 * MINUTE) for n in range(1, 9)]
     late = Seen("orders", STRAGGLER, CHANGE + values["way"] * MINUTE)
     rates = [Seen("rates", BEGIN, BEGIN, OLD), Seen("rates", CHANGE, CHANGE + values["announced"] * MINUTE, NEW)]
     return sorted([*orders, late, *rates], key=lambda one: (one.seen, one.at))
@@ -93,7 +93,7 @@ def _played(values: Values) -> Played:
         marks.append(Mark(now, then.W))
         outcome = then.batch([_row(one) for one in read], now=now)
         late = {(one.source, one.row.get("at", one.row.get("since"))) for one in outcome.late}
-        dots += [Dot(one.at, now, one.source, f"{one.rate:.2f}" if one.rate else str(AMOUNT), one.source,
+        dots += [Dot(one.at, now, one.source, f"{one.rate:.2f}" if one.rate else "", one.source,
                      LATE if (one.source, one.at) in late else COUNTED) for one in read]  # fmt: skip
         found |= {int(str(one.row["at"])): (len(steps), _rate(one.row["rate"])) for one in outcome.rows}
         given = table.batch([_row(one) for one in read], now=now).rows
@@ -113,6 +113,10 @@ def _paid(rate: float | None) -> str:
     return "null" if rate is None else f"{AMOUNT * rate:.2f}"
 
 
+def _marked(said: str, right: str) -> str:
+    return said if said in (right, "late", "waits") else f"{said}, wrong"
+
+
 def scene(values: Values) -> Scene:
     """The orders, each with both answers."""
     run = _played(values)
@@ -128,7 +132,8 @@ def scene(values: Values) -> Scene:
         wrong["then"] += one.at in run.then and by_moment != right
         wrong["now"] += by_table != right
         given = show(run.steps[step].now or 0) if one.at in run.then else "–"
-        rows.append((step, (show(one.at), show(one.seen), given, by_moment, by_table, right)))
+        answers = (_marked(by_moment, right), _marked(by_table, right))
+        rows.append((step, (show(one.at), show(one.seen), given, *answers, right)))
     return Scene(
         run.steps,
         (

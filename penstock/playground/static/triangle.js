@@ -10,9 +10,9 @@ const kind = (number) => (number ? `shape c${(number - 1) % 4}` : "shape own");
 
 export function drawTriangle(panel, width) {
   const wide = Math.min(width, 460);
-  const height = Math.round(wide * 0.78);
-  const middle = { x: wide / 2, y: height * 0.6 };
-  const far = Math.min(wide * 0.36, height * 0.48);
+  const height = Math.round(wide * 0.72);
+  const far = (height - 56) / 1.5;
+  const middle = { x: wide / 2, y: 26 + far };
   const point = (turn, share) =>
     `${(middle.x + Math.cos(turn) * far * share).toFixed(1)},${(middle.y + Math.sin(turn) * far * share).toFixed(1)}`;
   const outline = (shares) => TURNS.map((turn, number) => point(turn, shares[number])).join(" ");
