@@ -84,7 +84,8 @@ class Played:
 
 def _played(values: Values) -> Played:
     then, table = (Script(one, "reference") for one in pipelines(values))
-    waiting, dots, marks, steps, held, now = _seen(values), [], [], [], [], BEGIN
+    waiting, dots, marks, held, now = _seen(values), [], [], [], BEGIN
+    steps: list[Step] = []
     found: dict[int, tuple[int, float | None]] = {}
     stood: dict[int, float | None] = {}
     while now <= END:
