@@ -79,7 +79,8 @@ LESSON = Lesson(
     look=(
         "The line is the watermark: it says that nothing older is expected, and a window is shown once the line has "
         "passed its end.",
-        "A longer delay moves the line to the left: answers come later, and fewer dots are found behind it.",
+        "Drag the line to the left by its grip for a longer delay: answers come later, and fewer dots are found behind "
+        "it.",
         "Crossed dots came when their window was gone; they are kept as late rows, not lost, but the answer is without "
         "them.",
     ),
