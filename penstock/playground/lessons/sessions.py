@@ -89,7 +89,7 @@ LESSON = Lesson(
     ),
     controls=(
         Slider("gap", "gap", 3, 20, 12, 1, "minutes"),
-        Slider("straggler", "the straggler happened after 12:10 by", 1, 40, 5, 1, "minutes"),
+        Slider("straggler", "the straggler happened after 12:10 by", 0, 40, 5, 1, "minutes"),
         Slider("lateness", "lateness", 0, 60, 60, 5, "minutes"),
         Choice("mode", "mode", (
             ("retracting", "retracting"), ("accumulating", "accumulating"), ("discarding", "discarding")
@@ -99,6 +99,7 @@ LESSON = Lesson(
         Preset("12:15 fuses 12:10 and 12:25", {}),
         Preset("exactly one gap", {"gap": 10}),
         Preset("joins the first alone", {"straggler": 2}),
+        Preset("at 12:10 as well: only corrected", {"straggler": 0}),
         Preset("too short a gap", {"gap": 4}),
         Preset("no lateness", {"lateness": 0}),
     ),
