@@ -45,9 +45,12 @@ def _other(disorder: int, stragglers: int, seed: int, delay: int) -> tuple[float
 def scene(values: Values) -> Scene:
     """The run, and what other delays would have given on the same events."""
     run = _run(values, values["delay"])
-    wait, late, share, held = measured(run)
+    wait, late, share, held = own = measured(run)
     world = (values["disorder"], values["stragglers"], values["seed"])
-    others = [(delay, *_other(*world, delay)) for delay in sorted({*DELAYS, values["delay"]})]
+    others = [
+        (delay, *(own if delay == values["delay"] else _other(*world, delay)))
+        for delay in sorted({*DELAYS, values["delay"]})
+    ]
     rows = tuple(
         (0, (f"{delay} s" + (" (now)" if delay == values["delay"] else ""), f"{w:.0f} s", str(n), f"{s:.0f} %", str(h)))
         for delay, w, n, s, h in others
