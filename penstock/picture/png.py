@@ -7,6 +7,7 @@ from functools import cache
 
 from penstock.errors import PenstockError
 from penstock.monitor.plane import Plane
+from penstock.picture.style import FONT
 from penstock.picture.svg import Look, svg
 
 # Two pixels for each of the picture's, so that it is sharp on every screen.
@@ -40,10 +41,10 @@ def rendered(drawn: str) -> bytes:
 
 @cache
 def _has_a_font() -> bool:
-    """Whether a letter leaves any trace: resvg says nothing where it has no font."""
+    """Whether a letter of our fonts leaves any trace: resvg says nothing where it has none, and guesses no other."""
     import resvg_py
 
-    empty, letter = ("", "<text y='15'>M</text>")
+    empty, letter = ("", f'<text y="15" font-family="{FONT}">M</text>')
     made = [
         bytes(
             resvg_py.svg_to_bytes(

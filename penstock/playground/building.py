@@ -13,12 +13,13 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.playground.answering import catalogue, played
-from penstock.playground.lessons import LESSONS
+from penstock.playground.answering import catalogue
 
 VERSION = "314.0.7"
 INTEGRITY = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
@@ -36,10 +37,9 @@ LOADED = """
 import json, sys
 from penstock.playground.answering import played
 from penstock.playground.lessons import LESSONS
-for lesson in LESSONS.values():
-    for preset in lesson.presets:
-        played(lesson.id, preset.values)
-print(json.dumps({n: m.__file__ for n, m in sys.modules.items() if n.split(".")[0] == "penstock"}))
+shown = [played(lesson.id, preset.values) for lesson in LESSONS.values() for preset in lesson.presets]
+modules = {n: m.__file__ for n, m in sys.modules.items() if n.split(".")[0] == "penstock"}
+print(json.dumps({"shown": shown, "modules": modules}, allow_nan=False))
 """
 
 
@@ -52,16 +52,22 @@ def site(out: Path) -> None:
     index = (out / "index.html").read_text("utf-8").replace('data-engine="server"', 'data-engine="browser"')
     (out / "index.html").write_text(index.replace('<meta charset="utf-8">', head), "utf-8")
     (out / "lessons.json").write_text(json.dumps(catalogue()), "utf-8")
-    shown = [played(lesson.id, preset.values) for lesson in LESSONS.values() for preset in lesson.presets]
-    (out / "shown.json").write_text(json.dumps(shown, allow_nan=False), "utf-8")
-    _package(out / "penstock.zip")
+    given = _played_apart()
+    (out / "shown.json").write_text(json.dumps(given["shown"]), "utf-8")
+    _package(out / "penstock.zip", given["modules"])
 
 
-def _package(path: Path) -> None:
-    """The modules that the lessons need, always in the same bytes."""
+def _played_apart() -> dict[str, Any]:
+    """What every preset gives, and which modules that needed."""
     said = subprocess.run([sys.executable, "-c", LOADED], check=True, capture_output=True, text=True).stdout
+    given: dict[str, Any] = json.loads(said)
+    return given
+
+
+def _package(path: Path, modules: Mapping[str, str]) -> None:
+    """The modules that the lessons need, always in the same bytes."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, file in sorted(json.loads(said).items()):
+        for name, file in sorted(modules.items()):
             place = name.replace(".", "/") + ("/__init__.py" if file.endswith("__init__.py") else ".py")
             archive.writestr(zipfile.ZipInfo(place), Path(file).read_bytes(), zipfile.ZIP_DEFLATED)
 

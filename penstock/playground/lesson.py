@@ -20,7 +20,10 @@ class Preset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """A page of the playground; `model` says what on it is not the engine but a model."""
+    """A page of the playground; `model` says what on it is not the engine but a model.
+
+    `dragged` names the slider that is also moved by the watermark's line in the picture.
+    """
 
     id: str
     title: str
@@ -30,6 +33,7 @@ class Lesson:
     play: Callable[[Values], Scene]
     code: Callable[[Values], str]
     model: str = ""
+    dragged: str = ""
 
     def plain(self) -> dict[str, Any]:
         """What a page needs before anything is played."""
@@ -38,6 +42,7 @@ class Lesson:
             "title": self.title,
             "look": list(self.look),
             "model": self.model,
+            "dragged": self.dragged,
             "controls": [control.plain() for control in self.controls],
             "presets": [{"name": preset.name, "values": preset.values} for preset in self.presets],
         }

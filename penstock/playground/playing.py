@@ -135,7 +135,10 @@ def _dot(number: int, event: Event, batch: Batch, outcome: Outcome) -> Dot:
 
 
 def _told(batch: Batch, outcome: Outcome, mark: int) -> str:
-    said = [f"{len(batch.events)} read" if batch.events else "nothing read", f"W {show(mark)}"]
+    if mark == MAX_TIME:
+        said = ["the input has ended"]
+    else:
+        said = [f"{len(batch.events)} read" if batch.events else "nothing read", f"W {show(mark)}"]
     said += [f"{len(outcome.late)} late"] if outcome.late else []
     said += [f"{len(outcome.quarantined)} quarantined"] if outcome.quarantined else []
     said += [_pane(pane) for pane in outcome.panes[:3]]

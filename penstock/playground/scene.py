@@ -33,7 +33,8 @@ class Figure:
 class Picture:
     """A plane; `across` says which time its windows are of, `variable` which pipeline of the shown code it draws.
 
-    `frame` bounds event time where the data does not; what lies beyond is drawn at the edge.
+    `frame` bounds event time where the data does not; what lies beyond is drawn at the edge. Without `line` the
+    watermark is not drawn, where it is not what the page is about.
     """
 
     title: str
@@ -43,12 +44,13 @@ class Picture:
     note: str = ""
     variable: str = "totals"
     frame: tuple[int, int] | None = None
+    line: bool = True
 
     def plain(self) -> dict[str, Any]:
         """The picture as JSON has it."""
         return {"kind": "plane", "title": self.title, "plane": self.plane.plain(), "across": self.across,
                 "windows": [list(window) for window in self.windows], "note": self.note, "variable": self.variable,
-                "frame": self.frame}  # fmt: skip
+                "frame": self.frame, "line": self.line}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,22 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True)
+class Triangle:
+    """Three goals, and shapes that reach as far into each corner as they are good at it, from 0 to 1."""
+
+    title: str
+    corners: tuple[str, str, str]
+    shapes: tuple[tuple[str, tuple[float, ...]], ...]
+    note: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """The triangle as JSON has it."""
+        shapes = [[name, list(shares)] for name, shares in self.shapes]
+        return {"kind": "triangle", "title": self.title, "corners": list(self.corners), "shapes": shapes,
+                "note": self.note}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class Lane:
     """A partition of a log at one step: its records as (text, state), and who stands where in it."""
 
@@ -121,7 +139,7 @@ class Log:
         return {"kind": "log", "title": self.title, "note": self.note, "frames": frames}
 
 
-Panel = Picture | Table | Lines | Bars | Log
+Panel = Picture | Table | Lines | Bars | Triangle | Log
 
 
 @dataclass(frozen=True, slots=True)

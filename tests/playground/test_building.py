@@ -53,7 +53,7 @@ def test_the_page_says_where_it_is_played_and_what_it_may_load(out):
 
 
 def test_the_same_package_each_time(out, tmp_path):
-    building._package(tmp_path / "again.zip")
+    building._package(tmp_path / "again.zip", building._played_apart()["modules"])
     assert (tmp_path / "again.zip").read_bytes() == (out / "penstock.zip").read_bytes()
 
 

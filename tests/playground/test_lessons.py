@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import pytest
 
 from penstock.instant import parse
-from penstock.monitor.plane import Plane
+from penstock.monitor.plane import Dot, Plane
 from penstock.playground.answering import answer, catalogue, played
+from penstock.playground.control import checked
 from penstock.playground.lessons import LESSONS
 from penstock.testing import Script
 from tests.playground.replaying import pipelines, replayed
@@ -25,7 +27,17 @@ PLANES = [
 
 
 def of(lesson: str, preset: str) -> dict:
-    return played(lesson, next(one.values for one in LESSONS[lesson].presets if one.name == preset))
+    return once(lesson, next(one.values for one in LESSONS[lesson].presets if one.name == preset))
+
+
+def once(lesson: str, values: dict) -> dict:
+    """What a lesson gives, played once for all tests."""
+    return _kept(lesson, tuple(checked(LESSONS[lesson].controls, values).items()))
+
+
+@cache
+def _kept(lesson: str, values: tuple) -> dict:
+    return played(lesson, dict(values))
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -55,7 +67,8 @@ def test_every_preset_can_be_played_and_goes_through_json(lesson, preset):
 
 @pytest.mark.parametrize(("lesson", "preset"), PRESETS)
 def test_the_same_controls_give_the_same_picture(lesson, preset):
-    assert of(lesson, preset) == of(lesson, preset)
+    before = of(lesson, preset)
+    assert played(lesson, before["values"]) == before
 
 
 @pytest.mark.parametrize(("lesson", "control"), CONTROLS)
@@ -64,8 +77,8 @@ def test_every_control_changes_what_is_shown(lesson, control):
     one = next(held for held in LESSONS[lesson].controls if held.name == control)
     for other in one.others():
         assert any(
-            _seen(played(lesson, {**preset.values, control: one.value}))
-            != _seen(played(lesson, {**preset.values, control: other}))
+            _seen(once(lesson, {**preset.values, control: one.value}))
+            != _seen(once(lesson, {**preset.values, control: other}))
             for preset in LESSONS[lesson].presets
         ), other
 
@@ -136,6 +149,30 @@ def test_the_join_that_is_shown_gives_what_the_shown_code_gives(how, engine):
     wanted = [[cells[1], *(_instant(text) for text in cells[2:])] for cells in (row["cells"] for row in table)]
     assert found
     assert found == wanted
+
+
+@pytest.mark.parametrize("preset", [preset.name for preset in LESSONS["rates"].presets])
+def test_what_was_paid_is_what_the_shown_code_gives(preset, engine):
+    shown = of("rates", preset)
+    plane = Plane.of(shown["panels"][0]["plane"])
+    code = pipelines(shown["code"])
+    scripts = {name: Script(code[name], engine) for name in ("then", "now")}
+    paid: dict[str, dict[int, str]] = {"then": {}, "now": {}}
+    for mark in plane.marks:
+        rows = [_order_or_rate(dot) for dot in plane.dots if dot.now == mark.now]
+        assert scripts["then"].W == mark.watermark
+        for name, script in scripts.items():
+            for one in script.batch(rows, now=mark.now).rows:
+                paid[name][one.row["at"]] = f"{one.row['amount'] * one.row['rate']:.2f}"
+    cells = [[text.removesuffix(", wrong") for text in row["cells"]] for row in shown["panels"][2]["rows"]]
+    assert {_instant(one[0]): one[3] for one in cells if one[3] not in ("late", "waits")} == paid["then"]
+    assert {_instant(one[0]): one[4] for one in cells} == paid["now"]
+
+
+def _order_or_rate(dot: Dot) -> dict[str, object]:
+    if dot.partition == "rates":
+        return {"currency": "EUR", "since": dot.event_time, "rate": float(dot.text), "@source": "rates"}
+    return {"currency": "EUR", "at": dot.event_time, "amount": 100.0, "@source": "orders"}
 
 
 def _instant(text: str) -> int | str | None:

@@ -8,8 +8,10 @@ from penstock.playground.lessons import (
     delivery,
     hot_key,
     joins,
+    lateness,
     log,
     modes,
+    rates,
     replay,
     sessions,
     silent,
@@ -19,7 +21,7 @@ from penstock.playground.lessons import (
 )
 
 ORDER = (
-    two_clocks, windows, delay, modes, sessions, silent, bad_clock, joins, hot_key, delivery, log, backpressure,
-    replay, triangle,
+    two_clocks, windows, delay, lateness, modes, sessions, silent, bad_clock, joins, rates, hot_key, delivery, log,
+    backpressure, replay, triangle,
 )  # fmt: skip
 LESSONS: dict[str, Lesson] = {one.LESSON.id: one.LESSON for one in ORDER}

@@ -13,11 +13,19 @@ from penstock.playground.control import Choice, Slider, Values, seed
 from penstock.playground.lesson import Lesson, Preset
 from penstock.playground.playing import MINUTE, NOON, SECOND
 from penstock.playground.scene import Figure, Lines, Picture, Rows, Scene, Step, Table
+from penstock.playground.streams import at
 from penstock.playground.written import program
 from penstock.stream import Rows as Joined, Stream
 from penstock.testing.script import Script
 
 MINUTES = 14
+# One impression, clicks around the edges of its range, an impression that nobody clicks on, and a pair that moves W.
+EDGES = (
+    ("clicks", "ad 1", "09:59:00"), ("impressions", "ad 1", "10:00:00"), ("clicks", "ad 1", "10:03:00"),
+    ("clicks", "ad 1", "10:05:00"), ("clicks", "ad 1", "10:05:01"), ("impressions", "ad 2", "10:20:00"),
+    ("impressions", "ad 3", "10:32:00"), ("clicks", "ad 3", "10:33:00"),
+)  # fmt: skip
+TIMES = {"impressions": "at", "clicks": "clicked_at"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +39,16 @@ class Seen:
 
 
 def _seen(values: Values) -> list[Seen]:
+    if values["story"] == "edges":
+        return [Seen(source, ad, at(when), at(when) + 5 * SECOND) for source, ad, when in EDGES]
     made, found = random.Random(values["seed"]), []
     for number in range(10):
-        at = NOON + number * MINUTE + int(made.random() * 40) * SECOND
+        shown = NOON + number * MINUTE + int(made.random() * 40) * SECOND
         ad = f"ad {number + 1}"
-        found.append(Seen("impressions", ad, at, at + int(made.random() * 8) * SECOND))
+        found.append(Seen("impressions", ad, shown, shown + int(made.random() * 8) * SECOND))
         after = int((made.random() * 1.4 - 0.1) * 6 * 60) * SECOND
         if made.random() * 100 < values["clicked"]:
-            found.append(Seen("clicks", ad, at + after, at + after + int(made.random() * 12) * SECOND))
+            found.append(Seen("clicks", ad, shown + after, shown + after + int(made.random() * 12) * SECOND))
     found.append(Seen("clicks", "ad 99", NOON + 3 * MINUTE, NOON + 3 * MINUTE + SECOND))
     found.append(Seen("clicks", "ad 12", NOON + MINUTES * MINUTE, NOON + MINUTES * MINUTE))
     found.append(Seen("impressions", "ad 11", NOON + MINUTES * MINUTE, NOON + MINUTES * MINUTE))
@@ -71,7 +81,7 @@ def code(values: Values) -> str:
 
 
 def _row(one: Seen) -> dict[str, object]:
-    return {"ad": one.ad, "at" if one.source == "impressions" else "clicked_at": one.at, "@source": one.source}
+    return {"ad": one.ad, TIMES[one.source]: one.at, "@source": one.source}
 
 
 def _given(row: dict[str, object], now: int) -> tuple[str, ...]:
@@ -83,22 +93,25 @@ def _given(row: dict[str, object], now: int) -> tuple[str, ...]:
 def scene(values: Values) -> Scene:
     """The rows that are given, and how many are held for it."""
     script, waiting = Script(pipeline(values), "reference"), _seen(values)
-    dots, marks, held, now = [], [], [], NOON
+    begins, ends, every = (NOON, NOON + (MINUTES + 1) * MINUTE, 15 * SECOND)
+    if values["story"] == "edges":
+        begins, ends, every = at("09:58"), at("10:35"), 30 * SECOND
+    dots, marks, held, now = [], [], [], begins
     steps: list[Step] = []
     rows: Rows = []
-    while now <= NOON + (MINUTES + 1) * MINUTE:
+    while now <= ends:
         read = [one for one in waiting if one.seen <= now]
         waiting = waiting[len(read) :]
         marks.append(Mark(now, script.W))
         outcome = script.batch([_row(one) for one in read], now=now)
-        late = {(row.source, row.row["ad"]) for row in outcome.late}
+        late = {(row.source, row.row["ad"], row.row[TIMES[row.source]]) for row in outcome.late}
         dots += [Dot(one.at, now, one.ad, one.ad.removeprefix("ad "), one.source,
-                     LATE if (one.source, one.ad) in late else COUNTED) for one in read]  # fmt: skip
+                     LATE if (one.source, one.ad, one.at) in late else COUNTED) for one in read]  # fmt: skip
         rows += [(len(steps), _given(dict(given.row), now)) for given in outcome.rows]
         held.append(script.run.open_windows())
         said = f"{len(read)} read; W {show(marks[-1].watermark)}; {len(outcome.rows)} given; {held[-1]} held"
         steps.append(Step(f"{show(now)}: {said}", now))
-        now += 15 * SECOND
+        now += every
     plane = Plane("", tuple(dots), tuple(marks))
     alone = sum("null" in cells for _, cells in rows)
     return Scene(
@@ -133,6 +146,7 @@ LESSON = Lesson(
             ("semi", "semi: impressions that were clicked"), ("anti", "anti: those that were not"),
         ), "left"),
         Slider("within", "clicks within", 1, 8, 4, 1, "minutes"),
+        Choice("story", "what happened", (("made", "made up by the seed"), ("edges", "clicks at the edges")), "made"),
         Slider("delay", "delay of the watermark", 0, 180, 30, 10, "seconds"),
         Slider("clicked", "impressions with a click", 10, 100, 70, 10, "%"),
         seed(4),
@@ -140,9 +154,11 @@ LESSON = Lesson(
     presets=(
         Preset("left, four minutes", {}),
         Preset("inner", {"how": "inner"}),
+        Preset("10:00, and clicks at the edges", {"story": "edges", "within": 5}),
         Preset("who was not clicked on", {"how": "anti"}),
         Preset("a wide range", {"within": 8, "delay": 120}),
     ),
     play=scene,
     code=code,
+    dragged="delay",
 )  # fmt: skip

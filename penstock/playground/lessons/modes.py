@@ -23,13 +23,14 @@ END = at("12:04")
 
 
 def _events(values: Values) -> list[Event]:
-    return [
+    events = [
         Event(at("12:02:24"), at("12:05:10"), points=7),
         Event(at("12:03:39"), at("12:06:10"), points=3),
         Event(at("12:03:50"), at("12:06:20"), points=4),
         Event(at("12:03:06"), at("12:08:00"), points=values["straggler"]),
-        Event(at("12:02:50"), at("12:08:40"), points=1),
     ]
+    second = Event(at("12:02:50"), at("12:08:40"), points=values["second"])
+    return [*events, second] if values["second"] else events
 
 
 def _written(values: Values, mode: str) -> Written:
@@ -114,12 +115,13 @@ LESSON = Lesson(
         Slider("passes", "the watermark passes the end after", 30, 240, 90, 10, "seconds"),
         Slider("lateness", "lateness", 0, 4, 4, 1, "minutes"),
         Slider("straggler", "points of the straggler", 1, 20, 8),
+        Slider("second", "points of a second one (0: there is none)", 0, 20, 0),
     ),
     presets=(
-        Preset("early, on time, late", {}),
+        Preset("7, then 3 and 4, then 8 late", {}),
         Preset("one pane only", {"early": "never", "lateness": 0}),
         Preset("a pane for every event", {"early": "count"}),
-        Preset("late events in pairs", {"late": 2}),
+        Preset("late events in pairs", {"late": 2, "second": 1}),
     ),
     play=scene,
     code=code,

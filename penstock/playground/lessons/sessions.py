@@ -11,7 +11,7 @@ from penstock.playground.scene import Figure, Picture, Rows, Scene, Table
 from penstock.playground.streams import at
 from penstock.playground.written import Written, program
 
-BEGIN, FIRST, NEXT, SECOND, SEEN = at("12:10"), at("12:10"), at("12:13"), at("12:28"), at("13:00")
+BEGIN, FIRST, SECOND, SEEN = at("12:10"), at("12:10"), at("12:25"), at("13:00")
 
 
 def _written(values: Values) -> Written:
@@ -28,7 +28,6 @@ def _written(values: Values) -> Written:
 def _batches(values: Values) -> list[Batch]:
     events = [
         Event(FIRST, FIRST + MINUTE),
-        Event(NEXT, NEXT + MINUTE),
         Event(SECOND, SECOND + MINUTE),
         Event(FIRST + values["straggler"] * MINUTE, SEEN),
     ]
@@ -90,16 +89,17 @@ LESSON = Lesson(
     ),
     controls=(
         Slider("gap", "gap", 3, 20, 12, 1, "minutes"),
-        Slider("straggler", "the straggler happened after 12:10 by", 1, 40, 8, 1, "minutes"),
+        Slider("straggler", "the straggler happened after 12:10 by", 0, 40, 5, 1, "minutes"),
         Slider("lateness", "lateness", 0, 60, 60, 5, "minutes"),
         Choice("mode", "mode", (
             ("retracting", "retracting"), ("accumulating", "accumulating"), ("discarding", "discarding")
         ), "retracting"),
     ),
     presets=(
-        Preset("fused", {}),
+        Preset("12:15 fuses 12:10 and 12:25", {}),
         Preset("exactly one gap", {"gap": 10}),
-        Preset("inside a session: only corrected", {"straggler": 2}),
+        Preset("joins the first alone", {"straggler": 2}),
+        Preset("at 12:10 as well: only corrected", {"straggler": 0}),
         Preset("too short a gap", {"gap": 4}),
         Preset("no lateness", {"lateness": 0}),
     ),

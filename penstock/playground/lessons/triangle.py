@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+from typing import Any
 
 from penstock.playground.consumer import kept
 from penstock.playground.control import Choice, Slider, Values, seed
 from penstock.playground.lesson import Lesson, Preset
 from penstock.playground.playing import MINUTE, NOON, SECOND, Run, batches, play
-from penstock.playground.scene import Bars, Figure, Picture, Scene, Table
+from penstock.playground.scene import Figure, Picture, Scene, Table, Triangle
 from penstock.playground.streams import scores
 from penstock.playground.written import Written, program
 
@@ -32,6 +35,11 @@ class Measured:
     panes: int
     held: int
     batches: int
+
+    @property
+    def work(self) -> int:
+        """What it costs in all: panes, windows held and batches."""
+        return self.panes + self.held + self.batches
 
     def cells(self) -> tuple[str, ...]:
         """The numbers as texts."""
@@ -79,26 +87,40 @@ def measured(run: Run) -> Measured:
     )  # fmt: skip
 
 
+@lru_cache(maxsize=256)
+def _corner(name: str, world: tuple[tuple[str, Any], ...]) -> Measured:
+    """What the knobs in a corner give; kept, because they stay where they are while others are turned."""
+    return measured(_run({**dict(world), **CORNERS[name]}))
+
+
+def _shapes(all_of: dict[str, Measured]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """How good each is at the three: 1 is the best of all, 0 the worst; times and costs by their logarithm."""
+    goals = {name: (-log(max(one.first, 1.0)), one.on_time, -log(one.work)) for name, one in all_of.items()}
+    worst, best = ([of(goal) for goal in zip(*goals.values(), strict=True)] for of in (min, max))
+    return tuple(
+        (
+            name,
+            tuple(round((x - low) / ((high - low) or 1.0), 3) for x, low, high in zip(goal, worst, best, strict=True)),
+        )
+        for name, goal in goals.items()
+    )
+
+
 def scene(values: Values) -> Scene:
     """The run, its numbers, and the corners on the same events."""
     run = _run(values)
     now = measured(run)
-    others = {name: measured(_run({**values, **knobs})) for name, knobs in CORNERS.items()}
+    world = tuple(sorted((name, value) for name, value in values.items() if name not in CORNERS["fast"]))
+    others = {name: _corner(name, world) for name in CORNERS}
     columns = ("knobs", "first answer", "complete answer", "on time", "in the end", "panes", "windows held", "batches")
     rows = tuple((0, (name, *one.cells())) for name, one in {"as set": now, **others}.items())
-    steps = run.steps()
-    shares = {
-        "answered on time": now.on_time,
-        "answered in the end": now.final,
-        "panes, of the dearest": 100 * now.panes / max(now.panes, *(one.panes for one in others.values())),
-        "state, of the dearest": 100 * now.held / max(now.held, *(one.held for one in others.values())),
-    }
-    bars = tuple((name, (share,) * len(steps)) for name, share in shares.items())
     return Scene(
-        steps,
+        run.steps(),
         (
             Picture("The run", run.plane, run.windows()),
-            Bars("In percent", "%", bars),
+            Triangle("Where the knobs stand", ("soon", "complete", "cheap"), _shapes({"as set": now, **others}),
+                     "A corner is the best and the middle the worst of these five: the first answer, the share that is "
+                     "answered on time, and panes, windows held and batches together."),
             Table("The same events with the knobs in each corner", columns, rows,
                   "First answer: after the window's start. Complete answer: after its end. Windows held: summed over "
                   "the batches."),
@@ -142,7 +164,7 @@ LESSON = Lesson(
         ), "accumulating"),
         Slider("cadence", "a batch every", 5, 60, 10, 5, "seconds"),
         Slider("size", "windows of", 1, 6, 2, 1, "minutes"),
-        Slider("stragglers", "every n-th event is a straggler", 0, 20, 9),
+        Slider("stragglers", "every n-th is a straggler (0: none)", 0, 20, 9),
         seed(9),
     ),
     presets=(
@@ -151,4 +173,5 @@ LESSON = Lesson(
     ),
     play=scene,
     code=code,
+    dragged="delay",
 )  # fmt: skip

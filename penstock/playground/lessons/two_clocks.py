@@ -18,7 +18,8 @@ STORIES: dict[str, tuple[tuple[str, str], ...]] = {
     "crossed": (("12:05:00", "12:06:00"), ("12:01:00", "12:08:00")),
     "midday": (("11:59:00", "12:01:00"),),
     "tunnel": (*((f"14:{m}:00", f"14:{m}:05") for m in (30, 33, 36, 39, 42)),
-               *((f"14:32:{s:02d}", "14:47:00") for s in range(0, 60, 5))),
+               *((f"14:32:{n * 60 // 200:02d}", "14:47:00") for n in range(200))),
+    "slow": (("10:00:00", "10:08:00"), ("10:06:00", "10:08:00")),
 }  # fmt: skip
 
 
@@ -62,7 +63,7 @@ def scene(values: Values) -> Scene:
     return Scene(
         event.steps(),
         (
-            Picture("By event time: columns", event.plane, event.windows(), variable="right"),
+            Picture("By event time: columns", event.plane, event.windows(), variable="right", line=False),
             Picture(
                 "By processing time: bands", processing.plane, tuple(sorted(wrong)), "processing", variable="wrong"
             ),
@@ -97,7 +98,8 @@ LESSON = Lesson(
             ("purchases", "two purchases, one seen late"),
             ("crossed", "two events that overtake one another"),
             ("midday", "one event across the full hour"),
-            ("tunnel", "a phone in a tunnel"),
+            ("tunnel", "a phone in a tunnel, with 200 events"),
+            ("slow", "eight minutes on the way"),
         ), "purchases"),
         Slider("delay", "longer way", 0, 30, 0, 1, "minutes"),
         Choice("size", "windows of", (
@@ -109,7 +111,8 @@ LESSON = Lesson(
         Preset("purchases by the hour", {}),
         Preset("overtaken, five minutes", {"story": "crossed", "size": "5 minutes"}),
         Preset("11:59 seen at 12:01", {"story": "midday"}),
-        Preset("out of the tunnel", {"story": "tunnel", "size": "1 minute"}),
+        Preset("200 events out of the tunnel", {"story": "tunnel", "size": "1 minute"}),
+        Preset("eight minutes on the way", {"story": "slow", "size": "5 minutes"}),
     ),
     play=scene,
     code=code,

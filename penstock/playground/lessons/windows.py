@@ -51,7 +51,8 @@ def scene(values: Values) -> Scene:
         steps,
         (
             *(Picture(KINDS[kind], run.plane, run.windows(), variable=f"by_{kind}") for kind, run in runs.items()),
-            Table("The windows that were shown", ("kind", "from", "to", "points"), tuple(rows)),
+            Table("The windows that were shown", ("kind", "from", "to", "points"),
+                  tuple(sorted(rows, key=lambda row: row[0]))),
         ),
         tuple(
             Figure(KINDS[kind], f"{sum(pane.op > 0 for pane in run.script.panes)} panes",
@@ -86,7 +87,7 @@ LESSON = Lesson(
     ),
     presets=(
         Preset("all four", {}),
-        Preset("each dot in three windows", {"kind": "sliding", "size": 3, "slide": 1}),
+        Preset("each dot in five windows", {"kind": "sliding", "size": 5, "slide": 1}),
         Preset("one long session", {"kind": "session", "gap": 120}),
         Preset("sessions of a few seconds", {"kind": "session", "gap": 10}),
     ),

@@ -1,6 +1,11 @@
 // The link that reproduces what one sees: lesson, controls and step, in the address after the #.
 
+// The address as it was last read or written here. If it is another one, the reader has gone elsewhere and the page
+// will be told so in a moment: until then nothing is written over it.
+let known = null;
+
 export function read(lessons) {
+  known = location.hash;
   const said = new URLSearchParams(location.hash.slice(1));
   const lesson = lessons.find((one) => one.id === said.get("lesson")) ?? lessons[0];
   const values = {};
@@ -22,6 +27,7 @@ function accepted(control, text) {
 }
 
 export function write(state, last) {
+  if (location.hash !== known) return;
   const said = new URLSearchParams({ lesson: state.lesson.id });
   for (const control of state.lesson.controls) {
     const value = state.values[control.name];
@@ -29,4 +35,5 @@ export function write(state, last) {
   }
   if (state.step !== null && state.step < last) said.set("step", String(state.step));
   history.replaceState(null, "", `#${said}`);
+  known = location.hash;
 }

@@ -2,6 +2,7 @@
 
 import { backend } from "./backend.js";
 import { drawControls } from "./controls.js";
+import { draggable, dragged, grips } from "./drag.js";
 import { read, write } from "./link.js";
 import { html } from "./making.js";
 import { drawPanels } from "./panels.js";
@@ -14,6 +15,7 @@ let scene = null;
 let asking = false;
 let again = false;
 let timer = null;
+let by = "";
 
 const lastStep = () => scene.steps.length - 1;
 
@@ -25,6 +27,7 @@ function tell(error) {
 }
 
 async function ask() {
+  press();
   if (asking) {
     again = true;
     return;
@@ -32,44 +35,54 @@ async function ask() {
   asking = true;
   document.body.setAttribute("aria-busy", "true");
   const slow = setTimeout(() => { at("engine").textContent = engine.starting; }, 400);
+  do {
+    again = false;
+    await answered({ lesson: state.lesson.id, values: { ...state.values } });
+  } while (again);
+  asking = false;
+  clearTimeout(slow);
+  at("engine").textContent = state.lesson.model ? "a model: it says below of what" : by;
+  document.body.removeAttribute("aria-busy");
+}
+
+// One question: what it gives is shown if its lesson is still open; what went wrong is told.
+async function answered(wanted) {
   try {
-    do {
-      again = false;
-      const wanted = { lesson: state.lesson.id, values: { ...state.values } };
-      const given = await engine.play(wanted);
-      if (given.error) tell(given.error);
-      else if (wanted.lesson === state.lesson.id) show(given);
-    } while (again);
+    const given = await engine.play(wanted);
+    if (given.error) throw given.error;
+    by = given.by ?? engine.name;
+    if (wanted.lesson === state.lesson.id) show(given);
   } catch (error) {
     tell(error);
-  } finally {
-    asking = false;
-    clearTimeout(slow);
-    at("engine").textContent = state.lesson.model ? "a model" : `played by ${engine.name}`;
-    document.body.removeAttribute("aria-busy");
+    if (!scene) for (const id of ["panels", "figures", "told"]) at(id).replaceChildren();
   }
 }
 
 function show(given) {
   tell(null);
   scene = given;
-  if (state.step !== null) state.step = Math.min(state.step, lastStep());
   at("step").max = lastStep();
   at("code").textContent = given.code;
   const figures = given.figures.map((one) =>
     html("div", {}, html("dt", {}, one.name), html("dd", {}, one.value, html("small", {}, one.note))));
   at("figures").replaceChildren(...figures);
   draw();
+  engine.prepare();
 }
+
+// The step that is drawn: that of the link or the reader, if this run has so many.
+const step = () => Math.min(state.step ?? lastStep(), lastStep());
 
 function draw() {
   if (!scene) return;
-  const step = state.step ?? lastStep();
-  at("step").value = step;
-  at("step").setAttribute("aria-valuetext", scene.steps[step].text);
-  at("step-number").textContent = `${step + 1} of ${scene.steps.length}`;
-  at("told").textContent = scene.steps[step].text;
-  drawPanels(at("panels"), scene, step);
+  const now = step();
+  at("step").value = now;
+  at("step").setAttribute("aria-valuetext", scene.steps[now].text);
+  at("step-number").textContent = `${now + 1} of ${scene.steps.length}`;
+  at("told").textContent = scene.steps[now].text;
+  drawPanels(at("panels"), scene, now);
+  grips(at("panels"), dragged(state.lesson));
+  at("panels").dataset.shows = JSON.stringify([scene.lesson, scene.values]);
   write(state, lastStep());
 }
 
@@ -97,7 +110,7 @@ function play() {
   at("told").setAttribute("aria-live", "off");
   const wait = Math.min(Math.max(12000 / scene.steps.length, 90), 900);
   timer = setInterval(() => {
-    go((state.step ?? lastStep()) + 1);
+    go(step() + 1);
     if (state.step === null) pause();
   }, wait);
 }
@@ -130,11 +143,24 @@ function open() {
   ask();
 }
 
+// All controls as a preset sets them: those that it does not name stand as at first.
+function whole(one) {
+  const firsts = Object.fromEntries(state.lesson.controls.map((control) => [control.name, control.value]));
+  return { ...firsts, ...one.values };
+}
+
+// Which preset is as the controls stand, if any.
+function press() {
+  [...at("presets").querySelectorAll("button")].forEach((button, number) => {
+    const wanted = Object.entries(whole(state.lesson.presets[number]));
+    button.setAttribute("aria-pressed", wanted.every(([name, value]) => state.values[name] === value));
+  });
+}
+
 function preset(one) {
   const button = html("button", { type: "button" }, one.name);
   button.addEventListener("click", () => {
-    const firsts = Object.fromEntries(state.lesson.controls.map((control) => [control.name, control.value]));
-    state.values = { ...firsts, ...one.values };
+    state.values = whole(one);
     state.step = null;
     drawControls(at("controls"), state.lesson.controls, state.values, changed);
     pause();
@@ -146,7 +172,7 @@ function preset(one) {
 function keys(event) {
   const inside = event.target.closest("input, select, textarea, button, summary, [role=region], .records, pre");
   if (event.ctrlKey || event.metaKey || event.altKey || inside || !scene) return;
-  const now = state.step ?? lastStep();
+  const now = step();
   const moves = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: lastStep() };
   if (event.key === " ") play();
   else if (event.key in moves) {
@@ -175,7 +201,6 @@ async function start() {
   }
   at("lessons").append(...lessons.map((lesson) =>
     html("li", {}, html("a", { href: `#lesson=${lesson.id}`, "data-lesson": lesson.id }, lesson.title))));
-  const step = () => state.step ?? lastStep();
   const moves = { first: () => 0, back: () => step() - 1, next: () => step() + 1, last: lastStep };
   for (const [id, where] of Object.entries(moves)) {
     at(id).addEventListener("click", () => { if (scene) { pause(); go(where()); } });
@@ -186,6 +211,7 @@ async function start() {
   at("controls").addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", open);
   addEventListener("keydown", keys);
+  draggable(at("panels"), () => state?.lesson);
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
   open();

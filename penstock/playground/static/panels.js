@@ -2,6 +2,7 @@
 
 import { html, svg } from "./making.js";
 import { drawPlane } from "./plane.js";
+import { drawTriangle } from "./triangle.js";
 
 const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
 
@@ -15,7 +16,10 @@ function table(panel, step) {
   });
   if (!body.length) body.push(html("tr", {}, html("td", { colspan: panel.columns.length }, "nothing yet")));
   const made = html("table", {}, html("thead", {}, head), html("tbody", {}, ...body));
-  return html("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": panel.title }, made);
+  // Rows that come step after step: the newest are in sight.
+  const grows = !panel.latest && new Set(panel.rows.map((row) => row.step)).size > 1;
+  const box = { class: grows ? "scroll grows" : "scroll", tabindex: "0", role: "region", "aria-label": panel.title };
+  return html("div", box, made);
 }
 
 function short(number) {
@@ -91,6 +95,7 @@ const DRAWN = {
   table: (panel, scene, step) => table(panel, step),
   lines: (panel, scene, step, width) => lines(panel, step, width),
   bars: (panel, scene, step, width) => bars(panel, step, width),
+  triangle: (panel, scene, step, width) => drawTriangle(panel, width),
   log: (panel, scene, step) => html("div", {}, ...panel.frames[step].map(lane)),
 };
 
@@ -115,24 +120,43 @@ function sample(kind) {
   return picture;
 }
 
-export function legend() {
-  const signs = LEGEND.map(([kind, text]) => html("li", {}, sample(kind), ` ${text}`));
+// Which signs are on these planes, at any step.
+function used(panels) {
+  const kinds = new Set();
+  for (const panel of panels) {
+    panel.plane.dots.forEach((dot) => kinds.add(dot.fate));
+    for (const pane of panel.plane.panes) {
+      const timing = pane.timing === "late" ? "late-pane" : pane.timing;
+      kinds.add(pane.op < 0 ? "withdrawn" : timing);
+    }
+    if (panel.across === "event" && panel.line) kinds.add("W");
+  }
+  return kinds;
+}
+
+function legend(panels) {
+  const kinds = used(panels);
+  const kept = LEGEND.filter(([kind]) => kinds.has(kind));
+  const signs = kept.map(([kind, text]) => html("li", {}, sample(kind), ` ${text}`));
   return html("ul", { class: "legend", "aria-label": "Signs" }, ...signs);
 }
 
 // Draws all panels of a scene as they stood at a step.
 export function drawPanels(into, scene, step) {
-  const planes = scene.panels.filter((panel) => panel.kind === "plane").length;
-  into.className = planes > 2 ? "many" : planes > 1 ? "several" : "";
+  const planes = scene.panels.filter((panel) => panel.kind === "plane");
+  into.className = planes.length === 3 ? "many" : planes.length > 1 ? "several" : "";
   const kept = [...into.querySelectorAll("[tabindex]")].findIndex((one) => one === document.activeElement);
-  const sections = scene.panels.map((panel) =>
-    html("section", { class: `panel ${panel.kind}` }, html("h3", {}, panel.title)));
+  const sections = scene.panels.map((panel) => {
+    const kind = `panel ${panel.kind}${panel.line === false ? " unlined" : ""}`;
+    return html("section", { class: kind }, html("h3", {}, panel.title));
+  });
   into.replaceChildren(...sections);
   scene.panels.forEach((panel, number) => {
-    const width = Math.max(Math.floor(sections[number].clientWidth), 260);
+    const width = Math.max(Math.floor(sections[number].clientWidth), 220);
     sections[number].append(DRAWN[panel.kind](panel, scene, step, width));
     if (panel.note) sections[number].append(html("p", { class: "note" }, panel.note));
   });
-  if (planes) into.append(legend());
+  if (planes.length) into.append(legend(planes));
+  for (const box of into.querySelectorAll(".scroll.grows")) box.scrollTop = box.scrollHeight;
   if (kept >= 0) into.querySelectorAll("[tabindex]")[kept]?.focus();
 }

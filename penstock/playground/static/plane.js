@@ -199,6 +199,7 @@ export function drawPlane(panel, steps, step, width) {
   const about = `${panel.title}: ${seen} events seen, ${shown} panes shown`;
   const size = { viewBox: `0 0 ${width} ${height}`, width, height };
   const picture = svg("svg", { ...size, class: "plane", role: "img", "aria-label": about });
+  picture.dataset.perPixel = (panel.range.across[1] - panel.range.across[0]) / (box.right - box.left);
   picture.append(columns(panel, box, x, y), axes(box, x, y, panel.range));
   picture.append(panes(panel, now, box, x, y));
   if (panel.across === "event") picture.append(watermark(panel.plane, now, box, x, y));
