@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import lru_cache
 
 from penstock.instant import show
 from penstock.pane import Pane
@@ -73,23 +74,24 @@ def _lambda(values: Values, cut: Sequence[Batch]) -> list[int]:
     for batch in cut:
         if batch.now - begins >= nightly:
             begins = batch.now
-            past = [event for event in events if event.seen <= begins]
+            past = tuple(event for event in events if event.seen <= begins)
             fixed = begins >= fix and values["fixed"] in ("both", "batch")
             base = _total(past, fixed)
             since = []
         else:
             since = [*since, *batch.events]
-        wrong = [event for event in since if event.seen < fix or values["fixed"] == "batch"]
-        right = [event for event in since if event not in wrong]
+        wrong = tuple(event for event in since if event.seen < fix or values["fixed"] == "batch")
+        right = tuple(event for event in since if event not in wrong)
         served.append(base + _total(wrong, False) + _total(right, True))
     return served
 
 
-def _total(events: Sequence[Event], fixed: bool) -> int:
-    """What one path answers for some events: a run of the engine over them, to its end."""
+@lru_cache(maxsize=4096)
+def _total(events: tuple[Event, ...], fixed: bool) -> int:
+    """What one path answers for some events: a run of the engine over them, to its end; kept for the next setting."""
     if not events:
         return 0
-    run = play(_written(fixed), [Batch(max(event.seen for event in events), tuple(events))], end=True)
+    run = play(_written(fixed), [Batch(max(event.seen for event in events), events)], end=True)
     return sum(kept(run.script.panes).values())
 
 
