@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import webbrowser
 from typing import Annotated
 
 import typer
+
+from penstock.cli.ending import end_on_signals
 
 EPILOG = """Examples:
 
@@ -34,7 +35,7 @@ def play(
     from penstock.playground.server import Playground
 
     server = Playground(port)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_on_signals()
     try:
         with server:
             print(f"the playground is at {server.address}\nCtrl-C ends it", flush=True)

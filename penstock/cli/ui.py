@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 import webbrowser
 from typing import Annotated
 
 import typer
+
+from penstock.cli.ending import end_on_signals
 
 EPILOG = """Examples:
 
@@ -52,7 +53,7 @@ def ui(
     standing(checkpoint)
     place = place_of(port, host, exposed=exposed)
     server = Dashboard(local_path(checkpoint) or checkpoint, place)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_on_signals()
     if host not in LOOPBACK:
         print(f"warning: whoever reaches {host} and has the key sees keys and rows of this stream, and the key goes "
               "over the network as plain text", file=sys.stderr)  # fmt: skip

@@ -40,7 +40,10 @@ def test_the_command_says_its_address_and_ends_cleanly(tmp_path, how):
         assert address
         assert "<h1" in opened(address[0])
         run.send_signal(how)
-        out, err = run.communicate(timeout=20)
+        try:
+            out, err = run.communicate(timeout=60)
+        finally:
+            run.kill()
     assert (run.returncode, err) == (0, "")
     assert "ended" in out
 
