@@ -23,6 +23,7 @@ class Guarded(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 32  # a browser opens six connections at once, a page with live events more
     command = "penstock"
     port_option = "--port"
 
