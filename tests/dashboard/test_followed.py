@@ -7,12 +7,12 @@ import shutil
 
 import pytest
 
+from penstock.checkpoint.waiting import note_waiting
 from penstock.dashboard import followed as following
 from penstock.dashboard.compact import compact
 from penstock.dashboard.followed import Followed
 from penstock.instant import MIN_TIME
 from penstock.monitor.concern import URGENT
-from penstock.monitor.said import say_waiting
 from tests.browser.observed import Run
 
 
@@ -82,7 +82,7 @@ def test_a_checkpoint_that_was_made_anew_is_another_run(tmp_path):
 
 def test_a_batch_that_waits_for_a_sink_is_the_first_thing_that_is_said(tmp_path):
     run, followed = Run(tmp_path).batches(3), Followed(str(tmp_path))
-    say_waiting(run.store, 3, "the database games does not answer")
+    note_waiting(run.store, run.lease.epoch, 3, "the database games does not answer")
     followed.look()
     told = json.loads(followed.standing)
     assert told["concerns"][0]["level"] == URGENT
