@@ -1,4 +1,4 @@
-"""How does a command that serves end: by Ctrl-C and by SIGTERM, also where a shell started it in the background."""
+"""How does a command that goes on end: by Ctrl-C and by SIGTERM, also where a shell started it in the background."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.ending import end_on_signals
 from penstock.cli.why import checkpoint_store
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _follow(watching: Watching) -> None:
 
     console = Console(highlight=False)
     look = watching.look()
+    end_on_signals()
     with _keys(), console.screen() as screen:
         looked = time.monotonic()
         while True:
