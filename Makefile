@@ -14,8 +14,9 @@ INSTALLED := .venv/installed
 # Laws are the long tests: the workers share them out. More than four gain nothing.
 WORKERS := -n auto --maxprocesses 4 --dist worksteal
 
-# Tests that start a JVM, a server or a browser: two at a time, a file to a worker, so that few are started.
-ON_SPARK := tests/spark tests/faults tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres tests/browser
+# Tests that start a JVM, a server or a browser: two at a time, a file to a worker, so that few are started. Those that
+# kill are few and long: they begin, so that neither worker is left alone with them in the end.
+ON_SPARK := tests/faults tests/spark tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres tests/browser
 
 .PHONY: help install java browser demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka bench-nexmark bench-observing bench-state docs figures playground clean
 
@@ -48,7 +49,7 @@ demo-kafka: $(INSTALLED) java ## the same from Kafka to PostgreSQL, both real an
 
 test: lint java browser ## lint, types, contracts, then every test, those on Spark last
 	@$(BIN)/python -m pytest $(WORKERS) $(addprefix --ignore=,$(ON_SPARK))
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(wildcard $(ON_SPARK))
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(wildcard $(ON_SPARK))
 
 lint: $(INSTALLED) ## ruff, then types and contracts
 	@$(BIN)/ruff check .
