@@ -13,11 +13,11 @@ import pytest
 
 from penstock.dashboard.place import Place
 from penstock.dashboard.server import Dashboard
+from tests.browser.conftest import opened
 from tests.browser.observed import Run
 
 PAGES = ("", "windows", "partitions", "late", "batches", "state", "sinks", "plan")
 HOSTILE = "<img src=x onerror=alert(1)>"
-WAITS = 120_000  # milliseconds, for a page that hangs
 TOPIC = "</script><script>alert(2)</script>"
 
 
@@ -65,14 +65,9 @@ def served(dashboard) -> list[dict]:
 @pytest.fixture
 def loose(browser):
     """A page whose server ends under it: that is told to the console, and nothing else may be."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(WAITS)
-    made = context.new_page()
-    wrong: list[str] = []
-    made.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
-    made.on("pageerror", lambda error: wrong.append(str(error)))
+    made, wrong = opened(browser)
     yield made
-    context.close()
+    made.context.close()
     assert [one for one in wrong if "net::ERR" not in one] == []
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import re
 import signal
 import socket
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -19,8 +16,7 @@ from penstock.dashboard import beside
 from penstock.dashboard.place import PORT
 from tests.browser.observed import Run
 from tests.cli.conftest import ONE
-
-ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/\?token=\S+")
+from tests.serving import ADDRESS, ends_cleanly
 
 
 def opened(address: str) -> str:
@@ -33,19 +29,11 @@ def opened(address: str) -> str:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_says_its_address_and_ends_cleanly(tmp_path, how):
     Run(tmp_path / "run").batches(3)
-    command = [sys.executable, "-m", "penstock", "ui", str(tmp_path / "run"), "--port", "0", "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ) as run:
-        assert run.stdout is not None
-        address = ADDRESS.search(run.stdout.readline())
-        assert address
-        assert "<h1" in opened(address[0])
-        run.send_signal(how)
-        try:
-            out, err = run.communicate(timeout=60)
-        finally:
-            run.kill()
-    assert (run.returncode, err) == (0, "")
-    assert "ended" in out
+
+    def visit(address: str) -> None:
+        assert "<h1" in opened(address)
+
+    ends_cleanly("ui", str(tmp_path / "run"), how=how, visit=visit)
 
 
 def test_what_is_no_checkpoint_is_refused(penstock, tmp_path):

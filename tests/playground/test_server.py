@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 
 import pytest
 
 from penstock.errors import PenstockError
 from penstock.playground.server import CSP, Playground
+from tests.serving import ends_cleanly
 
 
 @pytest.fixture(scope="module")
@@ -147,18 +145,4 @@ def test_a_port_that_is_taken_is_told_in_three_parts():
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_says_its_address_and_ends_cleanly(how):
-    """Also where a shell has started it in the background, and lets it ignore Ctrl-C."""
-    command = [sys.executable, "-m", "penstock", "play", "--port", "0", "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ,
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) as run:  # fmt: skip
-        assert run.stdout is not None
-        line = run.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=\S+", line)
-        assert address, line
-        run.send_signal(how)
-        try:
-            out, err = run.communicate(timeout=60)
-        finally:
-            run.kill()
-    assert (run.returncode, err) == (0, "")
-    assert "ended" in out
+    ends_cleanly("play", how=how)
