@@ -48,7 +48,7 @@ def questions(quick: bool) -> Iterator[Question]:
     """Every query; quickly, of few events."""
     from bench.nexmark_spark import NATIVE, UPDATES
 
-    rows, batches = (5_000, 3) if quick else (250_000, 8)
+    rows, batches = (5_000, 3) if quick else (250_000, 5)
     for name, query in QUERIES.items():
         rate = SLOWLY if name.startswith("cep") else Files.a_second
         data = {"nexmark": Files(2 * rows * batches, rows, LOOKED_AT[name], rate)}

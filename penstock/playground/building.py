@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -20,6 +21,7 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.playground.answering import catalogue
+from penstock.web.reply import pages_of
 
 VERSION = "314.0.7"
 INTEGRITY = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
@@ -46,8 +48,9 @@ print(json.dumps({"shown": shown, "modules": modules}, allow_nan=False))
 def site(out: Path) -> None:
     """The pages, the lessons, what the presets give, and the package; all but Pyodide."""
     out.mkdir(parents=True, exist_ok=True)
-    for page in files("penstock.playground").joinpath("static").iterdir():
-        (out / page.name).write_bytes(page.read_bytes())
+    for name, page in pages_of("penstock.playground").items():
+        (out / name).write_bytes(page)
+    shutil.copy(str(files("penstock.web").joinpath("static/vendor/LICENSE.uPlot.txt")), out)
     head = f'<meta charset="utf-8">\n    <meta http-equiv="Content-Security-Policy" content="{CSP}">'
     index = (out / "index.html").read_text("utf-8").replace('data-engine="server"', 'data-engine="browser"')
     (out / "index.html").write_text(index.replace('<meta charset="utf-8">', head), "utf-8")

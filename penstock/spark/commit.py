@@ -172,7 +172,7 @@ class Commit:
         )  # fmt: skip
         self.on_progress(self.told)
         if self.observer is not None:
-            wrote = Wrote(self.outlets.ledgers, times.waited, self.told.batch == self.replaying)
+            wrote = Wrote(dict(self.outlets.ledgers), times.waited, self.told.batch == self.replaying)
             self.observer.batch(heard, self.clocks, after, self.told, wrote)
         if self.throttle is not None:
             self.throttle.took(heard.counts.read, seconds - times.waited)

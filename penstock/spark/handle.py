@@ -128,7 +128,7 @@ class Handle:
         with suppress(Exception):
             self.commit.outlets.close()
         if self.commit.observer is not None:
-            self.commit.observer.recorder.flush()
+            self.commit.observer.ended()
         try:
             self.lease.release()
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -50,28 +51,48 @@ class Wrote:
 
 @dataclass
 class Observer:
-    """Makes an observation of each batch, and has it kept."""
+    """Makes an observation of each batch, and has it kept: aside, while Spark commits and plans the next one."""
 
     flow: Flow
     recorder: Recorder
     settings: dict[str, Any] = field(default_factory=dict)
     hot: HotKeys = field(default_factory=HotKeys)
     measured: Measured = field(init=False)
+    aside: threading.Thread | None = None
 
     def __post_init__(self) -> None:
         self.measured = Measured(self.recorder.store)
 
     def batch(self, heard: Heard, before: Clocks, after: Clocks, told: Progress, wrote: Wrote) -> None:
-        """Observe a batch whose clock is written; whatever goes wrong here is no reason to stop a run."""
-        try:
-            self.recorder.write(self._observed(heard, before, after, told, wrote))
-        except Exception as error:
-            self.recorder.miss(told.batch, error)
+        """Observe a batch whose clock is written, one at a time: what is heard of two is never held."""
+        self.settle()
+        self.aside = threading.Thread(target=self._keep, args=(heard, before, after, told, wrote), daemon=True,
+                                      name="penstock-observing")  # fmt: skip
+        self.aside.start()
+
+    def settle(self) -> None:
+        """Wait until the last batch has been observed."""
+        if self.aside is not None:
+            self.aside.join()
+            self.aside = None
 
     def failed(self, epoch: int, error: BaseException) -> None:
         """The run ends with an error: whoever looks at it later is told."""
         with suppress(Exception):
+            self.settle()
             say_failed(self.recorder.store, epoch, error)
+
+    def ended(self) -> None:
+        """Write what is held back, at the end of a run."""
+        self.settle()
+        self.recorder.flush()
+
+    def _keep(self, heard: Heard, before: Clocks, after: Clocks, told: Progress, wrote: Wrote) -> None:
+        """Whatever goes wrong here is no reason to stop a run."""
+        try:
+            self.recorder.write(self._observed(heard, before, after, told, wrote))
+        except Exception as error:
+            self.recorder.miss(told.batch, error)
 
     def _observed(self, heard: Heard, before: Clocks, after: Clocks, told: Progress, wrote: Wrote) -> Observation:
         for seen in heard.seen:

@@ -50,11 +50,11 @@ def page(pages: dict[str, bytes], name: str) -> Reply:
 
 
 def pages_of(package: str, *, without: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """The files that a package serves, by name: those of its folder `static` and of `static/vendor`, read once."""
-    held: dict[str, bytes] = {}
-    static = files(package).joinpath("static")
-    for folder in (static, static.joinpath("vendor")):
-        if folder.is_dir():
-            held |= {one.name: one.read_bytes() for one in folder.iterdir()
-                     if one.is_file() and one.name not in without and any(map(one.name.endswith, KINDS))}  # fmt: skip
-    return held
+    """The files that a package serves, by name, read once: those of its folder `static`, and what all pages share."""
+    folders = (files(package).joinpath("static"), files("penstock.web").joinpath("static").joinpath("vendor"))
+    return {
+        one.name: one.read_bytes()
+        for folder in folders
+        for one in folder.iterdir()
+        if one.is_file() and one.name not in without and any(map(one.name.endswith, KINDS))
+    }

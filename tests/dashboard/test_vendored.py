@@ -7,7 +7,7 @@ import tomllib
 from importlib.resources import files
 from pathlib import Path
 
-VENDOR = files("penstock.dashboard").joinpath("static").joinpath("vendor")
+VENDOR = files("penstock.web").joinpath("static").joinpath("vendor")
 ROOT = Path(__file__).parents[2]
 
 

@@ -11,15 +11,17 @@ from penstock.pipeline import Pipeline, pipeline
 from penstock.sinks.files import files, read_files
 from penstock.sinks.sqlite import sqlite
 from penstock.sources.scores import Faults, game_scores
+from penstock.windowed import Panes
 
 ROWS = 900
+BATCH_ROWS = ROWS // 3
 
 
-def small(folder: Path | str, name: str = "small", delivery: Any = "exactly_once", first: Any = None) -> Pipeline:
-    """Team scores to SQLite with history and to files; every pane by count or watermark, none by the wall clock."""
+def panes() -> Panes:
+    """Team scores; every pane by count or watermark, none by the wall clock."""
     scores = game_scores(rate=100, keys=20, teams=4, disorder="200 milliseconds", realtime=False, events=ROWS,
                          faults=Faults(stragglers=0.05, straggler_delay="3 seconds"))  # fmt: skip
-    totals = (
+    return (
         scores.event_time("at", watermark=ps.bounded("1 second"))
         .key_by("team")
         .window(ps.tumbling("2 seconds"), lateness="1 minute")
@@ -27,12 +29,16 @@ def small(folder: Path | str, name: str = "small", delivery: Any = "exactly_once
         .accumulating()
         .aggregate(points=ps.sum("points"), plays=ps.rows())
     )  # fmt: skip
+
+
+def small(folder: Path | str, name: str = "small", delivery: Any = "exactly_once") -> Pipeline:
+    """The panes to SQLite with history and to files."""
+    totals = panes()
     outputs = (
-        *([] if first is None else [totals.write(first)]),
         totals.write(sqlite(f"{folder}/a.db", table="totals", history=True)),
         totals.write(files(f"{folder}/files")),
     )
-    return pipeline(name, *outputs, delivery=delivery, shards=2, batch_rows=ROWS // 3)
+    return pipeline(name, *outputs, delivery=delivery, shards=2, batch_rows=BATCH_ROWS)
 
 
 def run(folder: Path | str, **changed: Any) -> Any:

@@ -69,6 +69,13 @@ def test_row_22_a_damaged_file_of_ours(held, file, damage):
     assert "restore the checkpoint from a copy" in said
 
 
+def test_row_22_a_clock_that_is_missing(held):
+    """The one before it is not taken instead: windows would close later than they should."""
+    last(held, CLOCKS).unlink()
+    said = refused(held, "has no clock for batch")
+    assert "restore the checkpoint from a copy" in said
+
+
 @pytest.mark.parametrize("damage", [flipped, truncated, emptied])
 def test_row_22_a_damaged_offset_file_of_spark(held, damage):
     path = last(held, "offsets")

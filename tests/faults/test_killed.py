@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import time
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from penstock.checkpoint.store import CheckpointError
 from penstock.sinks.files import read_files
-from penstock.sinks.function import foreach_batch
 from penstock.testing.crash import scores
 from penstock.testing.crash.plan import each_point_once
-from penstock.testing.crash.process import Kill, Run, died, python
+from penstock.testing.crash.process import Kill, died, python
 from penstock.testing.crash.scores_check import ScoresChecker
-from tests.faults.small import every_pane, run
+from tests.faults.small import run
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ("-m", "penstock.testing.crash.scores")
@@ -81,49 +74,6 @@ def _killed(folder: Path, finished: Path, delivery: str, kill: Kill) -> tuple[Co
     rows = [read_files(f"{one}/files").to_pylist() for one in (finished, folder)]
     undisturbed, found = (Counter(tuple(row.items()) for row in table) for table in rows)
     return undisturbed, found
-
-
-def test_row_14_a_zombie_never_gets_a_row_in(spark, finished, tmp_path):
-    """A second one is refused; stopped in the middle of a batch, taken over and woken, the first writes nothing."""
-    command = python("-c", "import sys; from tests.faults.test_killed import gated; gated(sys.argv[1])", str(tmp_path))
-    zombie = Run(command, tmp_path / "log", {"PYTHONPATH": str(ROOT), "PENSTOCK_TEST_GATE": "1"})
-    try:
-        while not (tmp_path / "at the gate").exists():
-            assert zombie.alive, zombie.said()
-            time.sleep(0.01)
-        with pytest.raises(CheckpointError, match=f"process {zombie.process.pid} on this machine runs it"):
-            gated(str(tmp_path))
-        zombie.send(signal.SIGSTOP)
-        gated(str(tmp_path))
-        after = every_pane(tmp_path)
-        assert after == every_pane(finished)
-        (tmp_path / "open").touch()
-        zombie.send(signal.SIGCONT)
-        assert zombie.wait() != 0
-        assert "is fenced against this run" in zombie.said(), zombie.said()
-        assert every_pane(tmp_path) == after
-        gated(str(tmp_path))
-        assert every_pane(tmp_path) == after
-    finally:
-        zombie.kill()
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """The first output of a run that is to become a zombie: it has its rows and its lease, and has written nothing."""
-
-    folder: str
-
-    def __call__(self, rows: Any, batch: Any) -> None:
-        if batch.batch == 1 and os.environ.get("PENSTOCK_TEST_GATE"):
-            (Path(self.folder) / "at the gate").touch()
-            while not (Path(self.folder) / "open").exists():
-                time.sleep(0.01)
-
-
-def gated(folder: str) -> None:
-    """The small pipeline behind a gate."""
-    run(folder, first=foreach_batch(Gate(folder)))
 
 
 def test_the_harness_finds_what_is_wrong(checker):

@@ -43,6 +43,21 @@ class Records(ps.KeyedFunction):
             context.emit(user=key, team=event["team"], points=event["points"])
 
 
+class Greeted(ps.KeyedFunction):
+    """Each user once, by the processing clock: a millisecond after the batch that has the first score."""
+
+    output = "user string"
+    seen = ps.value("boolean", default=False)
+
+    def on_event(self, event: Any, key: Any, context: Any) -> None:
+        if not self.seen:
+            self.seen = True
+            context.timer("1 millisecond", "greet", kind="processing")
+
+    def on_timer(self, timer: Any, key: Any, context: Any) -> None:
+        context.emit(user=key)
+
+
 async def ranked(row: dict[str, Any]) -> dict[str, Any]:
     """What a service outside says of a user; of some it knows nothing."""
     if row["user"].endswith("3"):
@@ -69,9 +84,15 @@ def stages(events: int) -> dict[str, ps.Rows | ps.Panes]:
     plays = early.retracting().aggregate(n=ps.rows(), points=ps.sum("points"))
     return {
         "once": once,
+        "latest": given.dedup("user", within="100 milliseconds", keep="last"),
         "streaks": streaks,
+        "greeted": given.key_by("user").process(Greeted()),
         "met": streaks.join(right.where("rival like 'user-1%'").select("rival", "met"), on={"user": "rival"},
                             between=("0", "1 second"), how="left"),
+        "paired": streaks.join(right.select("rival", "met"), on={"user": "rival"}, how="full",
+                               window=ps.tumbling("200 milliseconds")),
+        "ever": streaks.output("ended").join(given.where("points > 9").select("team", rival="user"),
+                                             on={"user": "rival"}, between=None, keep="forever"),
         "rated": streaks.temporal_join(right.select("rival", was="met"), on={"user": "rival"}, how="left"),
         "named": streaks.output("ended").join_table(right.select("rival", "team"), on={"user": "rival"}, how="left"),
         "known": streaks.join_table(right.select("rival", "team"), on={"user": "rival"}, how="left", broadcast=True),
@@ -86,6 +107,7 @@ def stages(events: int) -> dict[str, ps.Rows | ps.Panes]:
         "spread": plays.stream.key_by("n").window(ps.tumbling("8 seconds")).aggregate(
             users=ps.rows(), points=ps.sum("points"), best=ps.max("points")),
         "leaders": given.key_by("team").top(3, by="points"),
+        "leading": given.key_by("team").top(3, by="points", window=ps.tumbling("2 seconds")),
     }  # fmt: skip
 
 

@@ -80,7 +80,9 @@ def test_a_run_that_was_stopped_and_goes_on_gives_the_same(spark: Any, tmp_path:
     assert held(tmp_path) == whole
 
 
-@pytest.mark.parametrize("name", ["streaks", "met", "rated", "named", "drops", "ranked"])
+@pytest.mark.parametrize(
+    "name", ["latest", "streaks", "greeted", "met", "paired", "ever", "rated", "named", "drops", "ranked", "leading"]
+)
 def test_what_spark_writes_is_what_the_reference_gives(name: str, whole: Any) -> None:
     """All at once, under W that is held until the end: the same rows."""
     stage = stages(EVENTS)[name].stage  # type: ignore[union-attr]
@@ -95,8 +97,10 @@ def test_what_spark_writes_is_what_the_reference_gives(name: str, whole: Any) ->
                 arrivals += [_arrival(chunk.partition, offset, row)
                              for offset, row in zip(chunk.offsets.tolist(), rows, strict=True)]  # fmt: skip
         at = upto
-    outcomes = [run.batch(arrivals, Tick(now=MAX_TIME // 2))]
-    outcomes += [run.batch([], Tick(now=MAX_TIME // 2, watermark=MAX_TIME)) for _ in run.flow.stages]
+    begun, second = MAX_TIME // 2, 1_000_000
+    outcomes = [run.batch(arrivals, Tick(now=begun))]
+    outcomes += [run.batch([], Tick(now=begun + number * second, watermark=MAX_TIME))
+                 for number in range(1, len(run.flow.stages) + 1)]  # fmt: skip
     told = stage.outputs["rows"].columns
     names = [column.name for column in told if column.type in ("string", "long")]
     given = [row.row for outcome in outcomes for row in outcome.rows if row.output == "rows"]

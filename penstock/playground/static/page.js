@@ -212,6 +212,7 @@ async function start() {
   addEventListener("hashchange", open);
   addEventListener("keydown", keys);
   draggable(at("panels"), () => state?.lesson);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
   open();

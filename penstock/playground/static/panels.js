@@ -1,10 +1,9 @@
 // Everything that is shown beside the plane: tables, lines, bars and a log, as they stood at a step.
 
+import { drawBars, drawLines, forgetCharts } from "./charts.js";
 import { html, svg } from "./making.js";
 import { drawPlane } from "./plane.js";
 import { drawTriangle } from "./triangle.js";
-
-const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
 
 function table(panel, step) {
   const newest = Math.max(...panel.rows.filter((row) => row.step <= step).map((row) => row.step));
@@ -20,59 +19,6 @@ function table(panel, step) {
   const grows = !panel.latest && new Set(panel.rows.map((row) => row.step)).size > 1;
   const box = { class: grows ? "scroll grows" : "scroll", tabindex: "0", role: "region", "aria-label": panel.title };
   return html("div", box, made);
-}
-
-function short(number) {
-  return Number.isInteger(number) ? number.toLocaleString("en") : number.toFixed(1);
-}
-
-function lines(panel, step, width) {
-  const height = 190;
-  const box = { left: 46, right: width - 12, top: 10, bottom: height - 22 };
-  const all = panel.lines.flatMap((line) => line.values);
-  const most = Math.max(...all, 1);
-  const count = Math.max(...panel.lines.map((line) => line.values.length)) - 1 || 1;
-  const x = (n) => box.left + (n / count) * (box.right - box.left);
-  const y = (value) => box.bottom - (value / most) * (box.bottom - box.top);
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: "lines",
-    "aria-label": `${panel.title}: ` + panel.lines.map((l) => `${l.name} ${short(l.values[step] ?? 0)}`).join(", ") });
-  for (const share of [0, 0.5, 1]) {
-    const up = y(most * share);
-    picture.append(svg("line", { class: "grid", x1: box.left, x2: box.right, y1: up, y2: up }));
-    picture.append(svg("text", { x: box.left - 5, y: up + 4, "text-anchor": "end" }, short(most * share)));
-  }
-  picture.append(svg("text", { x: box.right, y: height - 5, "text-anchor": "end" }, "steps →"));
-  panel.lines.forEach((line, number) => {
-    const seen = line.values.slice(0, step + 1);
-    const path = seen.map((value, n) => `${n ? "L" : "M"}${x(n).toFixed(1)} ${y(value).toFixed(1)}`).join("");
-    const dashes = DASHES[number % 4] || null;
-    picture.append(svg("path", { class: `line c${number % 4}`, d: path, "stroke-dasharray": dashes }));
-  });
-  const keys = panel.lines.map((line, number) => {
-    const sample = svg("svg", { width: 30, height: 10, class: "lines", "aria-hidden": "true" },
-      svg("path", { class: `line c${number % 4}`, d: "M0 5H30", "stroke-dasharray": DASHES[number % 4] || null }));
-    return html("li", {}, sample, ` ${line.name}: ${short(line.values[step] ?? 0)} ${panel.unit}`);
-  });
-  return html("div", {}, picture, html("ul", { class: "keys" }, ...keys));
-}
-
-function bars(panel, step, width) {
-  const row = 26;
-  const height = panel.bars.length * row + 6;
-  const label = Math.min(170, width * 0.42);
-  const most = Math.max(...panel.bars.flatMap((bar) => bar.values), 1);
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: "bars",
-    "aria-label": `${panel.title}: ` + panel.bars.map((b) => `${b.name} ${short(b.values[step] ?? 0)}`).join(", ") });
-  panel.bars.forEach((bar, number) => {
-    const value = bar.values[step] ?? 0;
-    const top = number * row + 4;
-    const long = (value / most) * (width - label - 60);
-    picture.append(svg("text", { x: label - 8, y: top + 14, "text-anchor": "end" }, bar.name));
-    const size = { x: label, y: top, width: Math.max(long, 1), height: row - 8 };
-    picture.append(svg("rect", { class: `bar c${number % 4}`, ...size }));
-    picture.append(svg("text", { x: label + long + 6, y: top + 14 }, `${short(value)} ${panel.unit}`));
-  });
-  return picture;
 }
 
 function lane(one) {
@@ -93,8 +39,8 @@ function lane(one) {
 const DRAWN = {
   plane: (panel, scene, step, width) => drawPlane(panel, scene.steps, step, width),
   table: (panel, scene, step) => table(panel, step),
-  lines: (panel, scene, step, width) => lines(panel, step, width),
-  bars: (panel, scene, step, width) => bars(panel, step, width),
+  lines: (panel, scene, step, width) => drawLines(panel, step, width),
+  bars: (panel, scene, step, width) => drawBars(panel, step, width),
   triangle: (panel, scene, step, width) => drawTriangle(panel, width),
   log: (panel, scene, step) => html("div", {}, ...panel.frames[step].map(lane)),
 };
@@ -150,6 +96,7 @@ export function drawPanels(into, scene, step) {
     const kind = `panel ${panel.kind}${panel.line === false ? " unlined" : ""}`;
     return html("section", { class: kind }, html("h3", {}, panel.title));
   });
+  forgetCharts();
   into.replaceChildren(...sections);
   scene.panels.forEach((panel, number) => {
     const width = Math.max(Math.floor(sections[number].clientWidth), 220);
