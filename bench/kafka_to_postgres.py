@@ -27,7 +27,8 @@ import numpy as np
 
 import penstock as ps
 from bench.kafka import PARTITIONS
-from bench.soak import growth, resident, tree
+from bench.processes import resident, tree
+from bench.soak import growth
 from bench.spark import machine
 from penstock.progress import Progress
 from penstock.spark.session import session

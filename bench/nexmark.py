@@ -70,7 +70,7 @@ def main() -> int:
     results: list[dict[str, Any]] = []
     for question in questions(options.quick):
         if not options.only or question.name in options.only.split(","):
-            rounds = 0 if results or options.quick else COLD_ROUNDS
+            rounds = 0 if options.quick else 1 if results else COLD_ROUNDS
             results.append(beside.compare(spark, question, options.data, rounds))
     spark.stop()
     beside.told(results, options.json)

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 import penstock as ps
+from bench import processes
 from bench.spark import Nowhere, machine
 from penstock.arrow import arrow_schema
 from penstock.progress import Progress
@@ -138,10 +139,12 @@ def main() -> int:
         worst = f"worst {large['worst']:.2f}, cold {large['cold']:.2f}"
         print(f"{name:16} {few:>9,}: {small['median']:.2f} s   {many:>10,}: {large['median']:.2f} s ({worst})", end="")
         print(f"   × {ratio:.2f}, to reach {limit:g}", flush=True)
+    held = processes.peaks()
+    print(processes.told(held))
     spark.stop()
     if asked.json:
         asked.json.parent.mkdir(parents=True, exist_ok=True)
-        asked.json.write_text(json.dumps({"machine": machine(), "results": results}, indent=2) + "\n")
+        asked.json.write_text(json.dumps({"machine": machine(), "peak_mb": held, "results": results}, indent=2) + "\n")
     return 0
 
 

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 import penstock as ps
+from bench.processes import open_files, resident, tree
 from bench.spark import machine
 from penstock.progress import Progress
 from penstock.spark.session import SESSION_SETTINGS, session
@@ -32,52 +33,11 @@ RATE = 5_000
 WHOLE_HEAP = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": "-Xms1g -XX:+AlwaysPreTouch"}
 
 
-def tree(root: int) -> list[int]:
-    """A process and all below it."""
-    parents: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents.setdefault(int(fields[1]), []).append(int(name))
-    found, left = [], [root]
-    while left:
-        one = left.pop()
-        found.append(one)
-        left += parents.get(one, [])
-    return found
-
-
-def resident(pids: list[int]) -> float:
-    """The memory they hold, in MB; shared pages are split among those who share them."""
-    total = 0
-    for pid in pids:
-        try:
-            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return total / 1024
-
-
 def living(spark: Any) -> float:
     """What is on the JVM's heap after a collection, in MB."""
     runtime = spark._jvm.java.lang.Runtime.getRuntime()
     runtime.gc()
     return (runtime.totalMemory() - runtime.freeMemory()) / 1e6
-
-
-def open_files(pids: list[int]) -> int:
-    """How many files and sockets they have open."""
-    count = 0
-    for pid in pids:
-        try:
-            count += len(os.listdir(f"/proc/{pid}/fd"))
-        except OSError:
-            continue
-    return count
 
 
 def size(folder: Path) -> float:

@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import sys
 import tempfile
 import time
@@ -28,6 +27,7 @@ from typing import Any
 import pyarrow as pa
 
 import penstock as ps
+from bench import processes
 from bench.data import Data, write
 from penstock.progress import Progress
 from penstock.sinks.sink import Batch, Ledger, Target
@@ -278,8 +278,6 @@ def machine() -> dict[str, Any]:
     return {
         "python": platform.python_version(), "pyspark": pyspark.__version__, "pyarrow": pa.__version__,
         "cores": os.cpu_count(), "penstock": ps.__version__,
-        "peak_driver_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "peak_workers_mb": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
     }  # fmt: skip
 
 
@@ -297,11 +295,12 @@ def main() -> int:
         if asked.only in job.name:
             size = replace(job.data, events=job.data.events // 10, rows=50_000) if asked.quick else job.data
             results.append(compare(spark, replace(job, data=size), asked.data, 1 if results else COLD_ROUNDS))
+    held = processes.peaks()
     spark.stop()
-    print(f"\nseconds for a million events, once warm\n{table(results)}")
+    print(f"\nseconds for a million events, once warm\n{table(results)}\n{processes.told(held)}")
     if asked.json:
         asked.json.parent.mkdir(parents=True, exist_ok=True)
-        asked.json.write_text(json.dumps({"machine": machine(), "results": results}, indent=2) + "\n")
+        asked.json.write_text(json.dumps({"machine": machine(), "peak_mb": held, "results": results}, indent=2) + "\n")
     return 0
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock.batch import Counts
 from penstock.dedup import duplicates_of
-from penstock.engine.combine import Rows
+from penstock.engine.combine import Rows, concat_rows
 from penstock.engine.compiled import Compiled
 from penstock.engine.ingest import Blob, arrived_rows, counted, ingest_rows
 from penstock.engine.late import late_table
@@ -20,7 +20,7 @@ from penstock.engine.memory import Saved, part_names, restored, saved
 from penstock.engine.operators.answers import Answerer
 from penstock.engine.operators.enrich import Enriching
 from penstock.engine.operators.makers import operator_of
-from penstock.engine.operators.operator import Emitted, Outgoing
+from penstock.engine.operators.operator import Choosing, Emitted, Outgoing
 from penstock.engine.operators.packing import (
     RowBlob,
     dealt_rows,
@@ -207,7 +207,14 @@ class RowEngine:
         return late_rows_table(parts, watermark)
 
     def together(self, blobs: Sequence[RowBlob]) -> list[RowBlob]:
-        return [blob for blob in blobs if len(blob.rows)]
+        filled = [blob for blob in blobs if len(blob.rows)]
+        if not filled or not isinstance(self.operator, Choosing):
+            return filled
+        rows = concat_rows([blob.rows for blob in filled])
+        places = self.operator.chosen(rows)
+        if len(places) == len(rows):
+            return filled
+        return [RowBlob(filled[0].entry, filled[0].origin, rows.take(places), len(rows) - len(places))]
 
     def dealt(self, blob: RowBlob, shards: int) -> Iterator[tuple[int, RowBlob]]:
         return dealt_rows(self.stage.entries[blob.entry], blob, shards)
@@ -230,6 +237,7 @@ class RowEngine:
         rejected = sum(len(one) for one in made.late if one is not None)
         here = [entry.dealt != "everywhere" for entry in self.stage.entries]
         kept = sum(len(rows) for rows, mine in zip(sides, here, strict=True) if mine) - rejected - len(made.bad)
+        kept += sum(blob.without for blob in blobs)
         outputs = {name: self._with_signs(one) for name, one in made.outputs.items() if len(one.times)}
         again = duplicates_of(self.stage.operator, {name: len(one.times) for name, one in outputs.items()})
         counts = Counts(late=rejected, kept=kept, quarantined=len(made.bad), deduplicated=again)

@@ -33,7 +33,7 @@ from penstock.spark.gather import gathered
 from penstock.spark.ingesting import ingested
 from penstock.spark.job import Job
 from penstock.spark.outlets import Outlets
-from penstock.spark.packets import PACKETS, TICK, WORDS, Packet, at, packet_batches, stage_of
+from penstock.spark.packets import PACKETS, TICK, WORDS, Packet, at, packet_batches, put_together, stage_of
 from penstock.spark.property import TaskClock
 from penstock.spark.stepping import Word, arrivals_step, tick_of, words_of
 from penstock.spark.waiting import Waiting, say_waiting
@@ -48,12 +48,13 @@ def whole_shard(job: Job, stage: int = 0) -> Callable[[pa.Table], pa.Table]:
     beginning = (MIN_TIME,) * len(job.flow.stages)
 
     def apply(table: pa.Table) -> pa.Table:
-        packets, words = [], []
+        came, words = [], []
         for row in table.to_pylist():
             if stage_of(row["kind"]) == stage:
-                packets.append(Packet(row["shard"], row["kind"], row["payload"]))
+                came.append(Packet(row["shard"], row["kind"], row["payload"]))
             else:
                 words.append(Word(row["shard"], row["kind"], row.get("head", ""), row["payload"]))
+        packets = put_together(came)
         shard = packets[0].shard
         tick = tick_of(shard, packets, 0, stage=stage)
         filled = arrivals_step(job, stage, job.engine(stage).start(), packets, Clock(MIN_TIME, tick["now"]), 0,
@@ -62,8 +63,8 @@ def whole_shard(job: Job, stage: int = 0) -> Callable[[pa.Table], pa.Table]:
         words += words_of(job, stage, shard, 0, packets, [filled, closed], beginning)
         if stage == 0:
             words.append(Word(shard, TICK, json.dumps(tick), b""))
-        if stage + 1 < len(job.flow.stages):
-            words.append(Word(shard, at(stage + 1, TICK), "", json.dumps(tick).encode()))
+        if (after := job.after(stage)) is not None:
+            words.append(Word(shard, at(after, TICK), "", json.dumps(tick).encode()))
         columns = zip(zip(*words, strict=True), _WORD_SCHEMA.types, strict=True)
         return pa.Table.from_arrays([pa.array(column, kind) for column, kind in columns], schema=_WORD_SCHEMA)
 
@@ -108,7 +109,7 @@ def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease
             one.source.name: reader_of(one, places.checkpoint, job.token, again=True) for one in pipeline.flow.inputs
         }
         words = _packets(spark, pipeline, job, now, readers)
-        for stage in range(len(job.flow.stages)):
+        for stage in job.placed:
             words = words.groupBy("shard").applyInArrow(whole_shard(job, stage), WORDS)
         heard = gathered(words.collect())
         bad = refuse_counts(pipeline.flow, {}, heard.read)

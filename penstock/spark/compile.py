@@ -99,6 +99,6 @@ def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any, throttle: str = "
     for source, reader in frames.items():
         schema = next(one.source.schema for one in sources if one.source.name == source)
         packets = packets.unionAll(packets_of(reader, FrameIngest(job, source, schema, reader.partition)))
-    for stage in range(len(job.flow.stages)):
+    for stage in job.placed:
         packets = packets.groupBy("shard").transformWithState(Shard(job, stage), WORDS, "Append", "None")
     return packets

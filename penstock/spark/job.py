@@ -7,8 +7,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.flow import Flow
+from penstock.flow import AnyStage, Flow
+from penstock.passing import Pass
 from penstock.spark.packets import ShardIds
+from penstock.stage import RowStage
 
 if TYPE_CHECKING:
     from penstock.engine.stages import StageEngine
@@ -42,6 +44,18 @@ class Job:
     answers: str | None = None
     observed: bool = False
 
+    @property
+    def placed(self) -> tuple[int, ...]:
+        """The stages that have a place of their own in Spark's query; the others are played where their rows are made.
+
+        These only give on what one other stage gives: for that no row need travel, and there is nothing to keep.
+        """
+        return tuple(number for number, stage in enumerate(self.flow.stages) if not _goes_along(stage))
+
+    def after(self, stage: int) -> int | None:
+        """The stage that has the next place in the query."""
+        return next((number for number in self.placed if number > stage), None)
+
     def engine(self, stage: int) -> StageEngine:
         """A stage made ready, once in each worker."""
         from penstock.engine.stages import engine_of
@@ -52,6 +66,11 @@ class Job:
                 _engines.clear()
             _engines[self.token] = tuple(engine_of(one) for one in self.flow.stages)
         return _engines[self.token][stage]
+
+
+def _goes_along(stage: AnyStage) -> bool:
+    passes = isinstance(stage, RowStage) and isinstance(stage.operator, Pass)
+    return passes and len(stage.inputs) == 1 and stage.inputs[0].source.derived is not None
 
 
 def _settle() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
+
+from penstock.errors import PenstockError
 
 PACKETS = "shard int, kind string, payload binary"
 WORDS = "shard int, kind string, head string, payload binary"
@@ -15,6 +18,10 @@ CELLS, TICK, NOW, REPORTS, COUNTS = "cells", "tick", "now", "reports", "counts"
 PANES, LATE, BAD, ARCHIVE, STATE = "panes", "late", "quarantine", "archive", "state"
 ROWS, SEEN = "rows", "seen"
 _LIMIT = 16 << 20
+# Spark holds a row in one array of bytes, and copies it at each step: so a payload of any size travels in small rows,
+# below what the collector of the JVM takes for huge.
+PIECE = 256 << 10
+_PIECE_OF = "#"
 
 
 def at(stage: int, kind: str) -> str:
@@ -43,12 +50,53 @@ def late_of(entry: int) -> str:
     return f"{LATE}:{entry}" if entry else LATE
 
 
+class LostPiece(PenstockError):
+    """A packet did not come whole: the batch must not go on without what it has lost."""
+
+
 class Packet(NamedTuple):
     """Bytes for one shard."""
 
     shard: int
     kind: str
     payload: bytes
+
+
+def in_pieces(packet: Packet) -> Iterator[Packet]:
+    """A packet as some of a bounded size, each of which says which one of how many of which packet it is."""
+    size = len(packet.payload)
+    if size <= PIECE:
+        yield packet
+        return
+    name, count, payload = uuid.uuid4().hex[:12], -(-size // PIECE), memoryview(packet.payload)
+    for i in range(count):
+        piece = bytes(payload[i * PIECE : (i + 1) * PIECE])
+        yield Packet(packet.shard, f"{packet.kind}{_PIECE_OF}{name}.{i}.{count}", piece)
+
+
+def put_together(packets: Iterable[Packet]) -> list[Packet]:
+    """The packets that came, in whatever order, those in pieces whole again."""
+    whole: list[Packet] = []
+    broken: dict[tuple[int, str, str], dict[int, Packet]] = {}
+    for packet in packets:
+        kind, parted, which = packet.kind.partition(_PIECE_OF)
+        if not parted:
+            whole.append(packet)
+            continue
+        name, number, count = which.split(".")
+        pieces = broken.setdefault((packet.shard, kind, name), {})
+        pieces[int(number)] = packet
+        if len(pieces) == int(count):
+            payload = b"".join(bytes(pieces[i].payload) for i in range(len(pieces)))
+            whole.append(Packet(packet.shard, kind, payload))
+            del broken[packet.shard, kind, name]
+    if broken:
+        raise LostPiece(
+            f"{len(broken)} packets came without some of their pieces",
+            "a task gives all pieces of a packet or none",
+            "let Spark start the batch anew: stop the query and run the pipeline again",
+        )
+    return whole
 
 
 def packet_batches(packets: Iterable[Packet]) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ from penstock.engine.rows import Read, SourceBatch
 from penstock.engine.wire import packed
 from penstock.flow import Feed
 from penstock.spark.job import Job
-from penstock.spark.packets import CELLS, Packet, at, late_of
+from penstock.spark.packets import CELLS, Packet, at, in_pieces, late_of
 
 _ROWS_A_PACKET = 50_000
 
@@ -51,7 +51,7 @@ class Sending:
                 for shard, part in engine.dealt(blob, len(self.job.shards)):
                     if part is not last:  # what goes to every shard is written once
                         last, data = part, engine.written(part)
-                    yield Packet(self.job.shards.ids[shard], at(stage, CELLS), data)
+                    yield from in_pieces(Packet(self.job.shards.ids[shard], at(stage, CELLS), data))
 
     def too_late(self, through: int) -> Iterator[Packet]:
         """Rows that came too late for a stage."""

@@ -16,7 +16,7 @@ from penstock.engine.windows import Clock
 from penstock.killpoint import reached
 from penstock.spark.job import Job
 from penstock.spark.kept import PIECE, Kept, kept_after, read_kept, written_kept
-from penstock.spark.packets import STATE, TICK, Packet, at, stage_of
+from penstock.spark.packets import STATE, TICK, Packet, at, put_together, stage_of
 from penstock.spark.property import task_clock
 from penstock.spark.stepping import arrivals_step, tick_of, words_of
 
@@ -44,12 +44,13 @@ class Shard(StatefulProcessor):
         began = time.time()
         shard = int(key[0])
         clock = task_clock(self.job.lineage)
-        packets = []
+        came = []
         for row in rows:
             if stage_of(row.kind) == self.stage:
-                packets.append(Packet(row.shard, row.kind, row.payload))
+                came.append(Packet(row.shard, row.kind, row.payload))
             else:
                 yield _WORD(row.shard, row.kind, row.head if self.stage else "", row.payload)
+        packets = put_together(came)
         tick = tick_of(shard, packets, clock.batch, clock.before, self.stage)
         memory, before = self._memory()
         watermark = clock.watermarks[self.stage]
@@ -61,8 +62,8 @@ class Shard(StatefulProcessor):
         yield _WORD(shard, at(self.stage, STATE), json.dumps({**size, "hold": stepped.hold}), b"")
         if self.stage == 0:
             yield _WORD(shard, TICK, json.dumps({**tick, "began": began}), b"")
-        if self.stage + 1 < len(self.job.flow.stages):
-            yield _WORD(shard, at(self.stage + 1, TICK), "", json.dumps(tick).encode())
+        if (after := self.job.after(self.stage)) is not None:
+            yield _WORD(shard, at(after, TICK), "", json.dumps(tick).encode())
         reached("task:step", clock.batch)
 
     def close(self) -> None:

@@ -85,6 +85,14 @@ def words_of(job: Job, stage: int, shard: int, batch: int, packets: Sequence[Pac
     sending = _passed_on(job, stage, shard, batch, steps, watermarks)
     for stream, tables in _streams(job, stage, steps).items():
         yield from outputs.of(stream, tables)
+    along = {number: blobs for number, blobs in sending.blobs.items() if number not in job.placed}
+    for number, blobs in along.items():
+        del sending.blobs[number]
+        engine = job.engine(number)
+        given_on = engine.step(engine.start(), blobs, Clock(watermarks[number], MIN_TIME))
+        sending.counts += given_on.counts
+        for stream, tables in _streams(job, number, [given_on]).items():
+            yield from outputs._replace(stage=number).of(stream, tables)
     for entry in range(len(plan.entries)):
         stream = at(stage, late_of(entry))
         given = [unpacked(one.payload)[1]["rows"] for one in packets if one.kind == stream]

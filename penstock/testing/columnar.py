@@ -80,9 +80,9 @@ class ColumnarRun:
         shown = tuple(playing.shown(number, one) for number, one in enumerate(stepped))
         return Outcome(shown[-1].panes, shown[-1].late, tuple(playing.bad), playing.counts, shown)
 
-    def sent(self, blob: Any) -> list[Any]:
-        """What of a blob reaches the shard: all of it as it is, here where nothing is between the two."""
-        return [blob]
+    def sent(self, number: int, blobs: list[Any]) -> list[Any]:
+        """What reaches the shard of a stage: all as it is, here where nothing is between the two."""
+        return blobs
 
     def partitions(self) -> tuple[PartitionClock, ...]:
         """The clock of each partition."""
@@ -162,7 +162,7 @@ class _Playing:
         """One stage; what it gives waits for those that read it."""
         run = self.run
         engine, plan = run.engines[number], run.flow.stages[number]
-        blobs = [part for blob in self.waiting[number] for part in run.sent(blob)]
+        blobs = run.sent(number, self.waiting[number])
         stepped = engine.step(run.memories[number], blobs, Clock(run.clock.of(number), self.now))
         run.memories[number] = stepped.memory
         self.counts += stepped.counts

@@ -19,9 +19,10 @@ from tests.laws.streams import Step, play, scripts
 class PackedRun(ColumnarRun):
     """The columnar engine with blobs that have been bytes, in three parts by the hash of their keys."""
 
-    def sent(self, blob: Blob) -> list[Blob]:
-        parts = [read_blob(self.compiled, written_blob(part)) for _, part in by_shard(self.compiled, blob, 3)]
-        assert sum(len(part.cells) for part in parts) == len(blob.cells)
+    def sent(self, number: int, blobs: list[Blob]) -> list[Blob]:
+        dealt = [part for blob in blobs for _, part in by_shard(self.compiled, blob, 3)]
+        parts = [read_blob(self.compiled, written_blob(part)) for part in dealt]
+        assert sum(len(part.cells) for part in parts) == sum(len(blob.cells) for blob in blobs)
         return parts
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, note, strategies as st
 import penstock as ps
 from penstock.batch import Outcome
 from penstock.testing import Script
+from penstock.testing.columnar import ColumnarRun
 from tests.laws.comparing import same_outcome, same_panes
 from tests.laws.profile import law
 from tests.laws.streams import rows_near
@@ -188,6 +189,31 @@ def test_both_engines_agree_on_every_stage(data: st.DataObject, name: str) -> No
         outcomes = (one.batch((), watermark="+inf") for one in (reference, columnar))
         check(reference, columnar, *outcomes)
     assert reference.run.open_windows() == 0
+
+
+class TravellingRun(ColumnarRun):
+    """The columnar engine with rows that two tasks have put together, each for itself, and that have been bytes."""
+
+    def sent(self, number: int, blobs: list[Any]) -> list[Any]:
+        engine = self.engines[number]
+        tasks = [blob for some in (blobs[::2], blobs[1::2]) for blob in engine.together(some)]
+        return [engine.read(engine.written(part)) for blob in tasks for _, part in engine.dealt(blob, 1)]
+
+
+@pytest.mark.parametrize("name", ["top", "top, all time", "top, join for ever", "least of windows, windows",
+                                  "corrections, top", "corrections, top of windows", "join, windows"])  # fmt: skip
+@law(20)
+@given(data=st.data())
+def test_what_tasks_put_together_gives_the_same(data: st.DataObject, name: str) -> None:
+    flow = FLOWS[name]()
+    reference, travelling = Script(flow, "reference"), Script(flow, "columnar")
+    travelling.run = TravellingRun(travelling.run.plan)
+    several = len(reference.flow.inputs) > 1
+    for rows, now, _ in data.draw(steps(several)):
+        note(f"{rows} at {now}")
+        one, two = (script.batch(list(rows), now=now) for script in (reference, travelling))
+        same_stages(one, two)
+        assert one.counts == two.counts
 
 
 def check(

@@ -97,10 +97,10 @@ def test_what_spark_writes_is_what_the_reference_gives(name: str, whole: Any) ->
                 arrivals += [_arrival(chunk.partition, offset, row)
                              for offset, row in zip(chunk.offsets.tolist(), rows, strict=True)]  # fmt: skip
         at = upto
-    begun, second = MAX_TIME // 2, 1_000_000
-    outcomes = [run.batch(arrivals, Tick(now=begun))]
-    outcomes += [run.batch([], Tick(now=begun + number * second, watermark=MAX_TIME))
-                 for number in range(1, len(run.flow.stages) + 1)]  # fmt: skip
+    begun = 4_102_444_800_000_000  # the year 2100: nothing is ahead of it
+    later = begun + 1_000_000  # what waits for the processing clock is told before the end
+    outcomes = [run.batch(arrivals, Tick(now=begun)), run.batch([], Tick(now=later))]
+    outcomes += [run.batch([], Tick(now=later, watermark=MAX_TIME)) for _ in run.flow.stages]
     told = stage.outputs["rows"].columns
     names = [column.name for column in told if column.type in ("string", "long")]
     given = [row.row for outcome in outcomes for row in outcome.rows if row.output == "rows"]

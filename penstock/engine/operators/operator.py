@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -73,3 +73,11 @@ class Operator(Protocol):
 
     def held(self, memory: Any) -> int:
         """How many rows, entries and timers are held."""
+
+
+@runtime_checkable
+class Choosing(Protocol):
+    """An operator of one side, of whose rows many change nothing: these need not travel to the shards."""
+
+    def chosen(self, rows: Rows) -> np.ndarray:
+        """The places of the rows that may change something, whatever rows other tasks have."""

@@ -23,11 +23,12 @@ Origin = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class RowBlob:
-    """Rows of one partition for one entry of a stage."""
+    """Rows of one partition for one entry of a stage; `without` so many that were left out, for they change nothing."""
 
     entry: int
     origin: Origin
     rows: Rows
+    without: int = 0
 
 
 def dealt_rows(entry: Entry, blob: RowBlob, shards: int) -> Iterator[tuple[int, RowBlob]]:
@@ -42,8 +43,10 @@ def dealt_rows(entry: Entry, blob: RowBlob, shards: int) -> Iterator[tuple[int, 
         hashed = hashes(tuple(canonical(rows.batch.column(name)) for name in entry.keys), len(rows))
     else:
         hashed = hashes((rows.partitions,), len(rows))
+    without = blob.without  # counted once, wherever
     for shard, places in dealt(hashed, shards).items():
-        yield shard, RowBlob(blob.entry, blob.origin, blob.rows.take(places))
+        yield shard, RowBlob(blob.entry, blob.origin, blob.rows.take(places), without)
+        without = 0
 
 
 def written_rows(blob: RowBlob) -> bytes:
@@ -54,7 +57,8 @@ def written_rows(blob: RowBlob) -> bytes:
     )
     if rows.ops is not None:
         places = places.append_column("op", pa.array(rows.ops))
-    return packed({"entry": blob.entry, "origin": list(blob.origin)}, {"rows": rows.batch, "places": places})
+    head = {"entry": blob.entry, "origin": list(blob.origin), "without": blob.without}
+    return packed(head, {"rows": rows.batch, "places": places})
 
 
 def read_rows(data: bytes) -> RowBlob:
@@ -67,7 +71,7 @@ def read_rows(data: bytes) -> RowBlob:
         whole(places.column("place")), whole(places.column("offset")).to_numpy(),
         ops=whole(places.column("op")).to_numpy() if "op" in places.column_names else None,
     )  # fmt: skip
-    return RowBlob(head["entry"], (source, partition, offset), rows)
+    return RowBlob(head["entry"], (source, partition, offset), rows, head["without"])
 
 
 def put_together(stage: RowStage, blobs: Sequence[RowBlob]) -> tuple[Rows, ...]:

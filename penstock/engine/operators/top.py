@@ -74,6 +74,15 @@ class TopOperator:
         late = rows.take(behind) if behind.any() else None
         return Emitted(Memory(runs, clock), outputs, (late,), (), MAX_TIME)
 
+    def chosen(self, rows: Rows) -> np.ndarray:
+        """Those that are among the best of the rows given, and those without a rank, which are counted as kept."""
+        if self.side.signed or self.rule.window is not None:
+            return np.arange(len(rows))  # what is withdrawn makes room for others, and what is late is given out
+        ranked = rows.batch.column(self.rule.by).is_valid().to_numpy(zero_copy_only=False)
+        cells = self._cells(rows)
+        order, place = self._in_order(cells, _groups(cells), np.flatnonzero(ranked))
+        return np.sort(np.concatenate([order[place < self.rule.n], np.flatnonzero(~ranked)]))
+
     def saved(self, memory: Memory, known: Container[str] = ()) -> Saved:
         """The memory as bytes."""
         return saved_runs({"clock": [memory.clock.watermark, memory.clock.now]}, {"kept": memory.kept}, known)
