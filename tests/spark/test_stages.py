@@ -139,3 +139,20 @@ def test_a_batch_is_a_stream_that_ends(spark: Any, tmp_path: Path) -> None:
         one, two = (sorted(map(str, ps.memory(f"{which}{name}").rows)) for which in ("all", "stream"))
         assert one
         assert one == two
+
+
+def test_wide_rows_travel_between_stages_and_what_is_only_written_goes_along(spark: Any, tmp_path: Path) -> None:
+    """A megabyte and more for a shard in one batch; `select` and `write` after the last stage need no shuffle."""
+    rows = [(f"u{i % 50}", i % 7, f"2026-05-01T12:00:{i % 60:02d}", f"{i:06d}" * 500) for i in range(1_500)]
+    frame = spark.createDataFrame(rows, "user string, points long, at string, said string").repartition(2)
+    frame.write.json(str(tmp_path / "rows"))
+    streamed = spark.readStream.schema(frame.schema).json(str(tmp_path / "rows"))
+    events = ps.stream(streamed).event_time("at", watermark=ps.bounded("1 minute"))
+    best = events.dedup("user", "said", within="1 minute").key_by("user").top(1, by="said")
+    shown = best.select("user", "points", first="said")
+    pipeline = ps.pipeline("wide", shown.write(ps.memory("wide")), shards=2)
+    pipeline.run(checkpoint=str(tmp_path / "checkpoint"), until="end", spark=spark)
+    state = {int(path.name) for path in (tmp_path / "checkpoint" / "state").iterdir() if path.name.isdigit()}
+    assert state == {0, 1}, "dedup and top have a place in the query, the rows that are written have none"
+    wanted = {f"u{i % 50}": f"{i:06d}" * 500 for i in range(1_500)}
+    assert {row["user"]: row["first"] for row in ps.memory("wide").current()} == wanted

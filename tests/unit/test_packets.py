@@ -1,0 +1,36 @@
+"""Packets of any size: in pieces that Spark can hold, whole again in whatever order they come."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from penstock.spark.packets import PIECE, LostPiece, Packet, in_pieces, put_together, stage_of
+
+SMALL = Packet(1, "3/cells", b"small")
+LARGE = Packet(2, "3/cells", random.Random(7).randbytes(3 * PIECE + 5))
+EXACT = Packet(2, "cells", bytes(PIECE))
+
+
+def test_a_small_packet_travels_as_it_is():
+    assert list(in_pieces(SMALL)) == [SMALL]
+    assert list(in_pieces(EXACT)) == [EXACT]
+
+
+def test_a_large_one_travels_in_pieces_for_the_same_stage_and_shard():
+    pieces = list(in_pieces(LARGE))
+    assert [len(one.payload) for one in pieces] == [PIECE, PIECE, PIECE, 5]
+    assert {(one.shard, stage_of(one.kind)) for one in pieces} == {(2, 3)}
+
+
+def test_they_are_whole_again_in_whatever_order_they_come():
+    same = LARGE._replace(payload=LARGE.payload[::-1])
+    pieces = [piece for packet in (SMALL, LARGE, same, EXACT) for piece in in_pieces(packet)]
+    random.Random(3).shuffle(pieces)
+    assert sorted(put_together(pieces)) == sorted([SMALL, LARGE, same, EXACT])
+
+
+def test_a_piece_that_is_missing_stops_the_batch():
+    with pytest.raises(LostPiece, match="without some of their pieces"):
+        put_together(list(in_pieces(LARGE))[1:])
