@@ -136,8 +136,8 @@ def test_axe_finds_no_serious_fault(page, lesson, axe, scheme):
 def test_a_phone_is_wide_enough(page, lesson):
     page.set_viewport_size({"width": 390, "height": 800})
     page.wait_for_function("""() => {
-        const picture = document.querySelector("#panels svg:not(.sample):not([aria-hidden])");
-        return !picture || picture.getBoundingClientRect().right <= 390;
+        const pictures = [...document.querySelectorAll("#panels svg:not(.sample):not([aria-hidden]), #panels canvas")];
+        return pictures.every((one) => one.getBoundingClientRect().right <= 390);
     }""")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate(TOO_WIDE) == []

@@ -4,6 +4,7 @@ import { html, svg } from "./making.js";
 
 const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
 const HEIGHT = 190;
+const FRAME = 2;
 const FONT = "11px system-ui, sans-serif";
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const hue = (number) => colour(`--c${number % 4}`);
@@ -27,10 +28,10 @@ function axes(across) {
 }
 
 // A chart, what it says to those who do not see it, and its keys.
-function chart(panel, named, step, data, options) {
+function chart(panel, named, step, width, data, options) {
   const told = named.map((one) => `${one.name} ${short(one.values[step] ?? 0)}`).join(", ");
   const box = html("div", { class: "chart", role: "img", "aria-label": `${panel.title}: ${told}` });
-  const common = { height: HEIGHT, legend: { show: false }, cursor: { show: false }, padding: [12, 12, null, null] };
+  const common = { width: width - FRAME, height: HEIGHT, legend: { show: false }, cursor: { show: false }, padding: [12, 12, null, null] };
   drawn.push(new uPlot({ ...common, ...options }, data, box));
   const keys = named.map((one, number) => {
     const dashes = panel.kind === "lines" ? DASHES[number % 4].join(" ") || null : null;
@@ -61,7 +62,7 @@ export function drawLines(panel, step, width) {
   const series = panel.lines.map((_, number) =>
     ({ stroke: hue(number), width: 2.2, dash: DASHES[number % 4], points: { show: false } }));
   const whole = { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500], label: "steps", labelFont: FONT, labelSize: 14, labelGap: 0, size: 24 };
-  return chart(panel, panel.lines, step, data, { width, series: [{}, ...series], axes: axes(whole),
+  return chart(panel, panel.lines, step, width, data, { series: [{}, ...series], axes: axes(whole),
     scales: { x: { time: false, range: [1, Math.max(count, 2)] }, y: { range: [0, most(panel.lines) * 1.04] } } });
 }
 
@@ -75,6 +76,6 @@ export function drawBars(panel, step, width) {
   const names = panel.bars.map((bar) => wrapped(bar.name, (width - 70) / count / 6.6));
   const below = { splits: () => places, size: 14 + 13 * Math.max(...names.map((lines) => lines.length)), lineGap: 1.1,
     values: () => names.map((lines) => lines.join("\n")) };
-  return chart(panel, panel.bars, step, data, { width, series: [{}, ...series], axes: axes(below),
+  return chart(panel, panel.bars, step, width, data, { series: [{}, ...series], axes: axes(below),
     scales: { x: { time: false, range: [-0.5, count - 0.5] }, y: { range: [0, most(panel.bars) * 1.04] } } });
 }
