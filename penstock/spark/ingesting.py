@@ -18,7 +18,7 @@ from penstock.monitor.sample import Sample
 from penstock.sources.source import Chunk
 from penstock.spark.job import Job
 from penstock.spark.packets import ARCHIVE, BAD, COUNTS, REPORTS, SEEN, Packet
-from penstock.spark.sending import Sending, pieces
+from penstock.spark.sending import Sending, table_packet
 from penstock.spark.staging import Archive
 
 
@@ -65,7 +65,7 @@ def ingested(job: Job, source: str, chunks: Iterable[Chunk], watermarks: Sequenc
         yield Packet(through, ARCHIVE, json.dumps(head).encode())
     yield from sending.too_late(through)
     if sending.bad:
-        yield from pieces(through, BAD, pa.concat_tables(sending.bad))
+        yield table_packet(through, BAD, pa.concat_tables(sending.bad))
 
 
 def _sample(job: Job, source: str, newest: Mapping[str, int]) -> Sample:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -68,9 +69,9 @@ def in_pieces(packet: Packet) -> Iterator[Packet]:
     if size <= PIECE:
         yield packet
         return
-    name, count, payload = uuid.uuid4().hex[:12], -(-size // PIECE), memoryview(packet.payload)
+    name, count = uuid.uuid4().hex[:12], -(-size // PIECE)
     for i in range(count):
-        piece = bytes(payload[i * PIECE : (i + 1) * PIECE])
+        piece = packet.payload[i * PIECE : (i + 1) * PIECE]
         yield Packet(packet.shard, f"{packet.kind}{_PIECE_OF}{name}.{i}.{count}", piece)
 
 
@@ -87,7 +88,7 @@ def put_together(packets: Iterable[Packet]) -> list[Packet]:
         pieces = broken.setdefault((packet.shard, kind, name), {})
         pieces[int(number)] = packet
         if len(pieces) == int(count):
-            payload = b"".join(bytes(pieces[i].payload) for i in range(len(pieces)))
+            payload = b"".join(pieces[i].payload for i in range(len(pieces)))
             whole.append(Packet(packet.shard, kind, payload))
             del broken[packet.shard, kind, name]
     if broken:
@@ -103,12 +104,12 @@ def packet_batches(packets: Iterable[Packet]) -> Iterator[pa.RecordBatch]:
     """Packets as Arrow batches of a bounded size."""
     held: list[Packet] = []
     size = 0
-    for packet in packets:
-        if held and size + len(packet.payload) > _LIMIT:
+    for piece in chain.from_iterable(map(in_pieces, packets)):
+        if held and size + len(piece.payload) > _LIMIT:
             yield _batch(held)
             held, size = [], 0
-        held.append(packet)
-        size += len(packet.payload)
+        held.append(piece)
+        size += len(piece.payload)
     if held:
         yield _batch(held)
 

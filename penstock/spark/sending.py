@@ -14,9 +14,7 @@ from penstock.engine.rows import Read, SourceBatch
 from penstock.engine.wire import packed
 from penstock.flow import Feed
 from penstock.spark.job import Job
-from penstock.spark.packets import CELLS, Packet, at, in_pieces, late_of
-
-_ROWS_A_PACKET = 50_000
+from penstock.spark.packets import CELLS, Packet, at, late_of
 
 
 @dataclass
@@ -51,7 +49,7 @@ class Sending:
                 for shard, part in engine.dealt(blob, len(self.job.shards)):
                     if part is not last:  # what goes to every shard is written once
                         last, data = part, engine.written(part)
-                    yield from in_pieces(Packet(self.job.shards.ids[shard], at(stage, CELLS), data))
+                    yield Packet(self.job.shards.ids[shard], at(stage, CELLS), data)
 
     def too_late(self, through: int) -> Iterator[Packet]:
         """Rows that came too late for a stage."""
@@ -60,10 +58,9 @@ class Sending:
             table = engine.late(entry, parts, self.watermarks[stage])
             if table.num_rows:
                 shown = table if self.job.raw else shown_late(self.job.flow.stages[stage], entry, table)
-                yield from pieces(through, at(stage, late_of(entry)), shown)
+                yield table_packet(through, at(stage, late_of(entry)), shown)
 
 
-def pieces(shard: int, kind: str, table: pa.Table) -> Iterator[Packet]:
-    """A table as packets of a bounded size."""
-    for first in range(0, table.num_rows, _ROWS_A_PACKET):
-        yield Packet(shard, kind, packed({}, {"rows": table.slice(first, _ROWS_A_PACKET)}))
+def table_packet(shard: int, kind: str, table: pa.Table) -> Packet:
+    """A table on its way."""
+    return Packet(shard, kind, packed({}, {"rows": table}))

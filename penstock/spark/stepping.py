@@ -34,6 +34,7 @@ from penstock.spark.packets import (
     TICK,
     Packet,
     at,
+    in_pieces,
     late_of,
     rows_of,
 )
@@ -109,7 +110,8 @@ def words_of(job: Job, stage: int, shard: int, batch: int, packets: Sequence[Pac
     counts = sum((one.counts for one in steps), sending.counts)
     yield Word(shard, COUNTS, json.dumps({"counts": asdict(counts)}), b"")
     for packet in (*sending.to_shards(), *sending.too_late(shard)):
-        yield Word(packet.shard, packet.kind, "", packet.payload)
+        for piece in in_pieces(packet):
+            yield Word(piece.shard, piece.kind, "", piece.payload)
 
 
 def _passed_on(job: Job, stage: int, shard: int, batch: int, steps: Sequence[StageStepped],

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from penstock.spark.packets import PIECE, LostPiece, Packet, in_pieces, put_together, stage_of
+from penstock.spark.packets import PIECE, LostPiece, Packet, in_pieces, packet_batches, put_together, stage_of
 
 SMALL = Packet(1, "3/cells", b"small")
 LARGE = Packet(2, "3/cells", random.Random(7).randbytes(3 * PIECE + 5))
@@ -34,3 +34,11 @@ def test_they_are_whole_again_in_whatever_order_they_come():
 def test_a_piece_that_is_missing_stops_the_batch():
     with pytest.raises(LostPiece, match="without some of their pieces"):
         put_together(list(in_pieces(LARGE))[1:])
+
+
+@pytest.mark.parametrize("kind", ["cells", "2/late:1", "quarantine", "reports"])
+def test_whatever_leaves_a_task_leaves_it_in_pieces(kind):
+    """Cells, late rows and quarantine alike: no row that Spark is given is larger than a piece."""
+    sent = [row for batch in packet_batches([LARGE._replace(kind=kind), SMALL]) for row in batch.to_pylist()]
+    assert max(len(row["payload"]) for row in sent) == PIECE
+    assert put_together(Packet(**row) for row in sent) == [LARGE._replace(kind=kind), SMALL]
