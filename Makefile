@@ -49,6 +49,7 @@ demo-kafka: $(INSTALLED) java ## the same from Kafka to PostgreSQL, both real an
 
 test: lint java browser ## lint, types, contracts, then every test, those on Spark last
 	@$(BIN)/python -m pytest $(WORKERS) $(addprefix --ignore=,$(ON_SPARK))
+	@$(BIN)/python -m penstock.spark.class_archive
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(wildcard $(ON_SPARK))
 
 lint: $(INSTALLED) ## ruff, then types and contracts

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from penstock.errors import PenstockError
+from penstock.spark.class_archive import java_options
+from penstock.spark.worker_python import worker_python
 
 SUPPORTED = ((4, 2), (4, 4))
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -48,11 +50,10 @@ SESSION_SETTINGS = {
     # Spark keeps a pool of Python processes for each environment; this one would part readers from shards.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
-# On one machine nobody else need reach the driver, and what this process can import, a worker can.
+# On one machine nobody else need reach the driver.
 ONE_MACHINE = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.python.daemon.module": "penstock.spark.daemon",
 }
 
 
@@ -72,8 +73,7 @@ def session(spark: Any = None, master: str | None = None) -> Any:
         # A session is active in the thread that made it; its settings are the user's, and stay.
         found = SparkSession.builder.getOrCreate()
     if found is None:
-        refuse_java()
-        found = _made(master)
+        found = _made(master, java=refuse_java())
     _refuse_unfit(found)
     return found
 
@@ -90,8 +90,8 @@ def refuse_version(version: str) -> None:
         )
 
 
-def refuse_java() -> None:
-    """Refuse to start without Java 17 or newer, with what to type."""
+def refuse_java() -> str:
+    """Refuse to start without Java 17 or newer, with what to type; what the Java that is there calls itself."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     said = ""
@@ -105,6 +105,7 @@ def refuse_java() -> None:
             "install it, such as: sudo apt-get install openjdk-17-jre-headless (Debian, Ubuntu), "
             "brew install openjdk@17 (macOS); then set JAVA_HOME if java is not on the PATH",
         )
+    return said
 
 
 def apply_settings(spark: Any, shards: int, local: bool) -> dict[str, str | None]:
@@ -137,12 +138,13 @@ def _pyspark() -> Any:
     return pyspark
 
 
-def _made(master: str | None) -> Any:
+def _made(master: str | None, java: str) -> Any:
     """A session of our own; what spark-submit or the configuration files say comes before our settings."""
+    import pyspark
     from pyspark import SparkConf, SparkContext
+    from pyspark.find_spark_home import _find_spark_home
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYTHONPATH"] = _own_paths()
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if submitted:
@@ -150,6 +152,12 @@ def _made(master: str | None) -> Any:
     said = SparkConf()
     wanted = master or said.get("spark.master") or os.environ.get("PENSTOCK_MASTER", "local[*]")
     settings = {**SESSION_SETTINGS, **(ONE_MACHINE if wanted.startswith("local") else {})}
+    home, package = _find_spark_home(), os.path.dirname(pyspark.__file__)
+    archive = None if submitted else java_options(java, home)
+    if archive is not None:
+        settings["spark.driver.extraJavaOptions"] = archive
+    if "PYSPARK_PYTHON" not in os.environ:
+        os.environ |= worker_python(home, package)
     builder = SparkSession.builder.appName(said.get("spark.app.name") or "penstock").master(wanted)
     for name, value in settings.items():
         if not said.contains(name):
