@@ -8,6 +8,11 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import HealthCheck, settings
 
+from penstock.testing.crash.process import FAST_JAVA
+
+# Every JVM that a test starts, by whatever road: sessions, commands, a broker.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", FAST_JAVA)
+
 # `make conformance ENGINE=spark` plays the same tests on Spark, which takes seconds for each.
 ASKED = os.environ.get("PENSTOCK_ENGINES", "").split()
 ENGINES = ASKED or ["reference", *(["columnar"] if find_spec("pyarrow") else [])]

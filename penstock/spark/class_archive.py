@@ -51,7 +51,8 @@ def archive_file(java: str, spark_home: str) -> Path | None:
         folder = Path(asked) if asked else Path.home() / ".cache" / "penstock"
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
-            which = hashlib.sha256(f"{java}\n{os.path.realpath(spark_home)}".encode()).hexdigest()[:16]
+            itself = [line for line in java.splitlines() if not line.startswith("Picked up")]  # options, not Java
+            which = hashlib.sha256("\n".join([*itself, os.path.realpath(spark_home)]).encode()).hexdigest()[:16]
             return folder / f"spark-{which}.jsa"
     return None
 

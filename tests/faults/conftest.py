@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from penstock.testing.crash.process import FAST_JAVA
 from tests.faults.small import small
 
 
@@ -18,7 +16,6 @@ def spark() -> Any:
     """A session in this process: a run that goes on after a kill need not wait for another JVM."""
     from penstock.spark.session import session
 
-    os.environ.setdefault("JAVA_TOOL_OPTIONS", FAST_JAVA)
     return session(master="local[2]")
 
 

@@ -14,7 +14,6 @@ from penstock.checkpoint.status import standing
 from penstock.cli.loading import load
 from penstock.cli.standing import lag_table
 from penstock.sinks.memory import STORES
-from penstock.testing.crash.process import FAST_JAVA
 from tests.cli.conftest import penstock as penstock  # the fixture
 from tests.kafka.talking import PASSWORD, Kafka
 from tests.spark.driving import caught_up, clock
@@ -37,11 +36,9 @@ mended = ps.pipeline("mended", totals.write(ps.memory("mended")), totals.quarant
 @pytest.fixture(scope="module")
 def spark():
     """The session that Penstock makes, on two cores."""
-    import os
 
     from penstock.spark.session import session
 
-    os.environ.setdefault("JAVA_TOOL_OPTIONS", FAST_JAVA)
     return session(master="local[2]")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from penstock.sinks.memory import STORES
-from penstock.testing.crash.process import FAST_JAVA
 
 
 @pytest.fixture(scope="session")
@@ -18,7 +16,6 @@ def spark() -> Any:
     """The session that Penstock makes, on two cores."""
     from penstock.spark.session import session
 
-    os.environ.setdefault("JAVA_TOOL_OPTIONS", FAST_JAVA)
     return session(master="local[2]")
 
 

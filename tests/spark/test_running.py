@@ -21,7 +21,7 @@ from penstock.instant import MAX_TIME, MIN_TIME, from_datetime
 from tests.spark.driving import ROWS, Unspoken, caught_up, put, running, scores, seconds, totals
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def test_caught_up_stops_when_drained_and_goes_on_with_more_files(spark, tmp_path):

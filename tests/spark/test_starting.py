@@ -75,6 +75,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 def test_an_archive_is_of_one_java_and_one_spark(folder):
     files = {archive_file(java, home) for java in ("17.0.1", "17.0.2") for home in ("/a", "/b")}
     assert len(files) == 4
+    assert archive_file("Picked up JAVA_TOOL_OPTIONS: -Xmx1g\n17.0.1\n", "/a") in files
 
 
 def test_half_an_archive_is_written_anew(folder):
