@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import tempfile
 import time
@@ -51,7 +52,8 @@ def archive_file(java: str, spark_home: str) -> Path | None:
         folder = Path(asked) if asked else Path.home() / ".cache" / "penstock"
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
-            itself = [line for line in java.splitlines() if not line.startswith("Picked up")]  # options, not Java
+            # Java's other lines speak of its options, such as a compiler that is not used.
+            itself = re.findall(r".*(?: version |Runtime Environment).*", java)
             which = hashlib.sha256("\n".join([*itself, os.path.realpath(spark_home)]).encode()).hexdigest()[:16]
             return folder / f"spark-{which}.jsa"
     return None
@@ -84,7 +86,8 @@ def main() -> int:
         print(f"no archive can be made here: {FOLDER}={OFF}, no folder to write to, or files on the class path")
         return 0
     if not whole(file):
-        print("making an archive of Spark's classes, once")
+        print("making an archive of Spark's classes, once", flush=True)
+        os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")  # this run is over before it is fast
         _short_run()
         _ended()
     print(file)

@@ -73,9 +73,12 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def test_an_archive_is_of_one_java_and_one_spark(folder):
-    files = {archive_file(java, home) for java in ("17.0.1", "17.0.2") for home in ("/a", "/b")}
+    """And not of the options that Java was given."""
+    said = 'openjdk version "17.0.{0}" 2026-01-20\nOpenJDK Runtime Environment (build 17.0.{0}+7)\n'
+    files = {archive_file(said.format(update), home) for update in (1, 2) for home in ("/a", "/b")}
     assert len(files) == 4
-    assert archive_file("Picked up JAVA_TOOL_OPTIONS: -Xmx1g\n17.0.1\n", "/a") in files
+    options = "Picked up JAVA_TOOL_OPTIONS: -Xmx1g\n{}OpenJDK 64-Bit Server VM (build 17.0.1+7, emulated-client)"
+    assert archive_file(options.format(said.format(1)), "/a") in files
 
 
 def test_half_an_archive_is_written_anew(folder):
