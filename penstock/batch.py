@@ -86,6 +86,10 @@ class PartitionClock:
     silent_for: int
 
 
+WHOLE = "0"
+"""The one partition that a source is until others are known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tick:
     """What the outside says about time in a batch: now, a watermark given by hand, and which partitions are known.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.batch import PartitionClock, Tick
+from penstock.batch import WHOLE, PartitionClock, Tick
 from penstock.engine.ingest import Report
 from penstock.event_time import (
     DELAYS_A_CHUNK,
@@ -85,8 +85,10 @@ def end_batch(flow: Flow, state: ClockState, reports: Sequence[Report], now: int
     spoken = dict(state.spoken)
     for name in (*tick.partitions, *sorted(heard)):
         spoken.setdefault(name, Spoken())
+    spoken = _with_unread(flow, spoken, {*tick.partitions, *heard})
     for name, one in spoken.items():
-        silent = 0 if name in heard or name in tick.behind or tick.resumed else one.silent_for + elapsed
+        spared = name in heard or name in tick.behind or name not in state.spoken or tick.resumed
+        silent = 0 if spared else one.silent_for + elapsed
         last = state.batch if name in heard else one.last_batch
         spoken[name] = replace(one, silent_for=silent, last_batch=last)
     for report in reports:
@@ -138,6 +140,15 @@ def decoded(held: dict[str, Any]) -> ClockState:
         spoken[source, partition] = Spoken(newest, given, silent, last, parts)
     # Older clocks have one stage, whose watermark is that of its sources.
     return ClockState(held["watermark"], held["now"], held["batch"], spoken, tuple(held.get("stages", ())))
+
+
+def _with_unread(flow: Flow, spoken: dict[Name, Spoken], named: set[Name]) -> dict[Name, Spoken]:
+    """With one partition, not yet read, for each source of which none is known; without it once one is."""
+    known, found = {source for source, _ in spoken}, {source for source, _ in named}
+    unread = {(source, WHOLE): Spoken() for source in flow.waited - known
+              if _time(flow, source).basis != "processing"}  # fmt: skip
+    stood_in = {(source, WHOLE) for source in found} - named
+    return unread | {n: one for n, one in spoken.items() if n not in stood_in or one.last_batch >= 0}
 
 
 def _heard(one: Spoken, report: Report, remember: bool) -> Spoken:
@@ -206,14 +217,20 @@ def _minimum(plan: Flow, spoken: dict[Name, Spoken], now: int, sources: Collecti
     # All are silent: the partitions that spoke last are the last to step aside.
     last = max(one.last_batch for one in timed.values())
     held = min(_watermark_of(plan, name, one) for name, one in timed.items() if one.last_batch == last)
-    return max(held, min(_advanced(plan, spoken, source) for source in {name[0] for name in timed}))
+    # The others do not wait any more for a source that has never spoken and may advance.
+    told = {name[0] for name, one in timed.items() if one.newest > MIN_TIME or _holds(plan, name[0])}
+    return max(held, min((_advanced(plan, spoken, source) for source in told), default=MIN_TIME))
+
+
+def _holds(plan: Flow, source: str) -> bool:
+    return _time(plan, source).watermark.when_idle == "hold"
 
 
 def _advanced(plan: Flow, spoken: dict[Name, Spoken], source: str) -> int:
     """How far silence lets a source's watermark go: as far as the processing clock went, if it may."""
     partitions = {name: one for name, one in spoken.items() if name[0] == source}
     newest = max(one.newest for one in partitions.values())
-    if _time(plan, source).watermark.when_idle == "hold" or newest == MIN_TIME:
+    if _holds(plan, source):
         return MIN_TIME
     behind = min(
         plus(one.newest, -_watermark_of(plan, name, one)) for name, one in partitions.items() if one.newest == newest

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from penstock.batch import PartitionClock, Tick
+from penstock.batch import WHOLE, PartitionClock, Tick
 from penstock.event_time import (
     DELAYS_A_CHUNK,
     EXACT_DELAYS,
@@ -96,10 +96,12 @@ class Clock:
         """Hear the batch's reports and decide the watermarks of the next one."""
         elapsed = 0 if self.now is None or tick.resumed else now - self.now
         self.now = now
+        before = set(self.spoken)
         for name in (*tick.partitions, *sorted(heard)):
             self.spoken.setdefault(name, Spoken())
+        self._stand_in({*tick.partitions, *heard})
         for name, partition in self.spoken.items():
-            spared = name in heard or name in tick.behind or tick.resumed
+            spared = name in heard or name in tick.behind or name not in before or tick.resumed
             partition.silent_for = 0 if spared else partition.silent_for + elapsed
             partition.last_batch = self.batch if name in heard else partition.last_batch
         for stamp in stamps:
@@ -108,6 +110,16 @@ class Clock:
         self.batch += 1
         given, self.watermark = self.watermark, max(self.watermark, self._minimum(now, self.flow.waited))
         self.stages = [self._stage(number, now, given, holds) for number in range(len(self.stages))]
+
+    def _stand_in(self, named: set[tuple[str, str]]) -> None:
+        """A source of which no partition is known yet is one partition that was not yet read."""
+        for source in self.flow.waited:
+            whole = (source, WHOLE)
+            unheard = whole in self.spoken and self.spoken[whole].last_batch < 0
+            if all(name[0] != source for name in self.spoken) and self._time(source).basis != "processing":
+                self.spoken[whole] = Spoken()
+            elif unheard and whole not in named and any(name[0] == source for name in named):
+                del self.spoken[whole]
 
     def _stage(self, number: int, now: int, given: int, holds: list[int]) -> int:
         """A stage follows its own sources, and those it reads as they stood in this batch."""
@@ -138,14 +150,20 @@ class Clock:
         # All are silent: the partitions that spoke last are the last to step aside.
         last = max(self.spoken[name].last_batch for name in timed)
         held = min(self._watermark_of(name) for name in timed if self.spoken[name].last_batch == last)
-        return max(held, min(self._advanced(source) for source in sorted({name[0] for name in timed})))
+        advanced = [self._advanced(source) for source in sorted({name[0] for name in timed})]
+        return max(held, min((at for at in advanced if at is not None), default=MIN_TIME))
 
-    def _advanced(self, source: str) -> int:
-        """How far silence lets a source's watermark go: as far as the processing clock went, if it may."""
+    def _advanced(self, source: str) -> int | None:
+        """How far silence lets a source's watermark go: as far as the processing clock went, if it may.
+
+        None is said of a source that may, and has never spoken: the others do not wait for it any more.
+        """
         partitions = [name for name in self.spoken if name[0] == source]
         newest = max(self.spoken[name].newest for name in partitions)
-        if self._time(source).watermark.when_idle == "hold" or newest == MIN_TIME:
+        if self._time(source).watermark.when_idle == "hold":
             return MIN_TIME
+        if newest == MIN_TIME:
+            return None
         behind = min(plus(self.spoken[n].newest, -self._watermark_of(n)) for n in partitions
                      if self.spoken[n].newest == newest)  # fmt: skip
         return newest + min(self.spoken[name].silent_for for name in partitions) - max(behind, 0)

@@ -118,6 +118,7 @@ LISTED = {
     ("watermark.py", "_remembered"): "chunks of 10,000 delays",
     ("watermark.py", "encoded"): "a snapshot: at most 512 different delays a chunk",
     ("watermark.py", "_minimum"): "sources",
+    ("watermark.py", "_with_unread"): "sources and their partitions",
 }
 LOOSE_CALLS = (
     ".tolist", ".to_pylist", ".vectorize", ".frompyfunc", ".fromiter", ".apply_along_axis", ".iterrows",

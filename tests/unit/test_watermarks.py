@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import penstock as ps
+from penstock.batch import Tick
 from penstock.instant import MIN_TIME, parse, show
 from penstock.testing import Script
 
@@ -195,6 +196,44 @@ def test_a_known_partition_not_yet_read_counts_as_minus_infinity_until_idle(play
     assert script.W == MIN_TIME
     script.batch(at("12:11"), partition="a", now="12:11")
     assert w(script) == "12:11:00"
+
+
+def test_a_partition_that_becomes_known_later_is_silent_from_then_on_and_not_before(play):
+    script = play(ps.ascending(idle="1 minute"), partitions=["a"])
+    script.batch(at("12:00"), partition="a", now="12:00")
+    script.run.batch([], Tick(parse("12:05"), partitions=(("events", "a"), ("events", "b"))))
+    assert not script.partitions()["b"].idle
+    script.batch(at("12:06"), partition="a", now="12:05:59")
+    assert w(script) == "12:00:00"
+    script.batch(at("12:07"), partition="a", now="12:06")
+    assert w(script) == "12:07:00"
+
+
+def both(engine, rule):
+    web, app = (ps.events("at timestamp", name=name).event_time("at", watermark=rule) for name in ("web", "app"))
+    return Script(web.union(app).window(ps.tumbling("1 hour")).aggregate(n=ps.rows()), engine)
+
+
+def test_a_source_of_which_no_partition_is_known_is_one_that_was_not_yet_read(engine):
+    script = both(engine, ps.ascending(idle="1 minute"))
+    script.batch([{"@source": "web", "at": "12:00"}], now="12:00")
+    assert (script.W, script.laggard) == (MIN_TIME, "app/0")
+    script.restart()
+    script.batch([{"@source": "web", "at": "12:01"}], now="12:00:59")
+    assert script.W == MIN_TIME
+    script.batch([{"@source": "web", "at": "12:02"}], now="12:01")
+    assert w(script) == "12:02:00"
+    script.batch([{"@source": "app", "@partition": "north", "at": "12:03"}], now="12:01")
+    assert list(script.partitions()) == ["app/north", "web/0"]  # what stood for the source is gone
+
+
+def test_a_source_that_never_spoke_does_not_keep_the_others_from_advancing(engine):
+    script = both(engine, ps.ascending(idle="1 minute", when_idle="advance"))
+    script.batch([{"@source": "web", "at": "12:00"}], now="12:00")
+    script.advance("12:01")
+    assert w(script) == "12:01:00"
+    script.advance("12:05")
+    assert w(script) == "12:05:00"
 
 
 def test_a_partition_that_comes_back_rejoins_without_moving_the_watermark_back(play):
