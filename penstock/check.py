@@ -55,21 +55,33 @@ def check(plan: Plan) -> tuple[str, ...]:
 
 def _inherited(stage: AnyStage) -> None:
     """Lateness may not shrink from stage to stage: a correction of one would come too late for the next."""
-    mine = _lateness(stage)
-    for one in (one for entry in stage.entries if entry.waited for one in entry.inputs):
-        given = None if one.source.derived is None else _lateness(one.source.derived.stage)
-        if given and mine is not None and mine < given:
-            raise PlanError(
-                f"{stage.label} has a lateness of {words(mine)}, and what it reads has {words(given)}",
-                "rows that come so late for the stage before are given on, and would be late here",
-                f'write lateness="{words(given)}", or more',
-            )
+    mine, given = _lateness(stage), inherited_lateness(*_waited(stage))
+    if mine is not None and mine < given:
+        ordered = not isinstance(stage, Plan) and isinstance(stage.operator, Process)
+        raise PlanError(
+            f"{stage.label} has a lateness of {words(mine)}, and what it reads has {words(given)}",
+            "rows that come so late for the stage before are given on, and would be late here",
+            'leave ordered=True out, or write lateness="0" in the stages before'
+            if ordered
+            else f'write lateness="{words(given)}", or more',
+        )
 
 
 def inherited_lateness(*inputs: Input) -> int:
     """How long rows that other stages give may come behind the watermark: the lateness of a stage that says none."""
     stages = [one.source.derived.stage for one in inputs if one.source.derived is not None]
-    return max((_lateness(stage) or 0 for stage in stages), default=0)
+    return max((_handed_on(stage) for stage in stages), default=0)
+
+
+def _handed_on(stage: AnyStage) -> int:
+    """How long behind its watermark a stage gives rows: one for which none is too late gives them as it reads them."""
+    said = _lateness(stage)
+    return inherited_lateness(*_waited(stage)) if said is None else said
+
+
+def _waited(stage: AnyStage) -> list[Input]:
+    """What a stage's watermark waits for: not tables and rules."""
+    return [one for entry in stage.entries if entry.waited for one in entry.inputs]
 
 
 def _lateness(stage: AnyStage) -> int | None:

@@ -366,6 +366,43 @@ def test_lateness_is_inherited_and_may_not_shrink() -> None:
     assert panes.join(other, on="user", between=("0", "1 minute")).stage.operator.lateness == first.lateness
 
 
+class Same(ps.KeyedFunction):
+    """Gives what it is given."""
+
+    output = "user string, n long"
+
+    def on_event(self, event: Any, key: Any, context: Any) -> None:
+        context.emit(user=key, n=event["n"])
+
+
+@pytest.mark.parametrize("between", ["process", "table", "top"])
+def test_lateness_goes_through_stages_for_which_nothing_is_too_late(engine: str, between: str) -> None:
+    """A pane that a window shows when it expires is an hour behind W, and so is what is made of it."""
+    first = source().key_by("user").window(ps.tumbling("1 minute"), lateness="1 hour").trigger(ps.at_expiry())
+    panes = first.aggregate(n=ps.rows()).stream.key_by("user")
+    given = {
+        "process": lambda: panes.process(Same()),
+        "table": lambda: panes.join_table(ps.events("user string, name string", name="names"), on="user", how="left"),
+        "top": lambda: panes.top(1, by="n"),
+    }[between]()
+    minutes = given.window(ps.tumbling("1 minute"))
+    assert minutes.lateness == first.lateness
+    script = Script(minutes.accumulating().aggregate(n=ps.sum("n")), engine)
+    script.batch([{"user": "ann", "points": 1, "at": "12:00:10"}])
+    for at in ("12:59", "13:00:59", "13:01", "13:02"):
+        script.watermark(at)
+    script.expect({"window": ["12:00", "12:01"], "n": 1, "timing": "late"})
+    script.expect_late()
+
+
+def test_in_order_nothing_can_be_read_that_comes_behind_w_and_what_to_write_is_said() -> None:
+    first = source().key_by("user").window(ps.tumbling("1 minute"), lateness="1 hour").trigger(ps.at_expiry())
+    panes = first.aggregate(n=ps.rows()).stream.key_by("user")
+    error = refused(lambda: panes.process(Same()).key_by("user").process(Same(), ordered=True))
+    assert "lateness of 0" in error.what
+    assert "leave ordered=True out" in error.instead
+
+
 def test_what_is_held_of_corrected_windows_does_not_grow() -> None:
     both = Script(counted().stream.key_by("user").window(ps.tumbling("2 minutes")).aggregate(m=ps.max("n")), "columnar")
     names = source("user string, name string", "names", "since")
