@@ -163,15 +163,16 @@ def _heard(one: Spoken, report: Report, remember: bool) -> Spoken:
 
 
 def _remembered(chunks: tuple[Chunk, ...], delays: np.ndarray) -> tuple[Chunk, ...]:
-    """More delays, cut into chunks of 10,000; the oldest chunks are forgotten."""
+    """More delays, cut into chunks of 10,000; the oldest are forgotten as soon as the others are enough."""
+    kept = REMEMBERED_DELAYS // DELAYS_A_CHUNK
     while len(delays):
         if not chunks or chunks[-1].total == DELAYS_A_CHUNK:
             none = np.empty(0, dtype=np.int64)
-            chunks = (*chunks[-(REMEMBERED_DELAYS // DELAYS_A_CHUNK) :], Chunk(none, none, False))
+            chunks = (*chunks[-kept:], Chunk(none, none, False))
         room = DELAYS_A_CHUNK - chunks[-1].total
         chunks = (*chunks[:-1], _counted(chunks[-1], delays[:room]))
         delays = delays[room:]
-    return chunks
+    return chunks[-kept:] if chunks and chunks[-1].total == DELAYS_A_CHUNK else chunks
 
 
 def _counted(chunk: Chunk, delays: np.ndarray) -> Chunk:

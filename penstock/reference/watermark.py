@@ -54,9 +54,10 @@ class Spoken:
         self.given = max(self.given, stamp.given)
         if remember:
             if not self.chunks or self.chunks[-1].counts.total() == DELAYS_A_CHUNK:
-                kept = REMEMBERED_DELAYS // DELAYS_A_CHUNK
-                self.chunks = [*self.chunks[-kept:], Chunk()]
+                self.chunks = [*self.chunks, Chunk()]
             self.chunks[-1].add(self.newest - stamp.time)
+            if self.chunks[-1].counts.total() == DELAYS_A_CHUNK:
+                self.chunks = self.chunks[-(REMEMBERED_DELAYS // DELAYS_A_CHUNK) :]
 
     def delay(self, p: float) -> int:
         """The smallest delay that a share `p` of the remembered ones does not exceed."""

@@ -108,6 +108,18 @@ def test_percentile_rounds_up_when_a_chunk_holds_many_different_delays(play):
     assert parse("12:00") - 599 * 1_000_001 * 1.008 < script.W < parse("12:00") - 599 * 1_000_001
 
 
+def test_percentile_forgets_what_is_older_than_the_last_hundred_thousand(play, monkeypatch):
+    for engine in ("reference", "engine"):
+        monkeypatch.setattr(f"penstock.{engine}.watermark.DELAYS_A_CHUNK", 10)
+        monkeypatch.setattr(f"penstock.{engine}.watermark.REMEMBERED_DELAYS", 100)
+    script = play(ps.percentile(1))
+    script.batch(at("12:00", *["11:50"] * 99), now="12:00")
+    script.batch(at(*["12:05"] * 98))
+    assert w(script) == "11:55:00"
+    script.batch(at("12:05", "12:05"))  # all of the last hundred came in order
+    assert w(script) == "12:05:00"
+
+
 def test_from_column_is_what_the_source_says(play):
     script = play(ps.from_column("mark"), columns="at timestamp, mark timestamp")
     script.batch(at("12:10", mark="12:01") + at("12:11", mark=None))
