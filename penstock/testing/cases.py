@@ -9,12 +9,13 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from penstock.errors import CaseError, PlanError, did_you_mean
 from penstock.instant import parse
 from penstock.testing.checking import MARKS, checked_marks, checked_times
 from penstock.testing.makers import make
+from penstock.testing.transcripts import case_of, transcripts
 
 Said = Mapping[str, Any]
 ENDINGS = (".json", ".toml", ".yaml", ".yml")
@@ -61,7 +62,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One pipeline and the batches to play on it."""
+    """One pipeline and the batches to play on it.
+
+    Its withdrawals are listed among the panes, or, where others know of none, checked against what they take back.
+    """
 
     suite: str
     name: str
@@ -71,6 +75,7 @@ class Case:
     refused: str | None = None
     deviation: str | None = None
     file: Path = field(default=Path(), compare=False)
+    withdrawals: Literal["listed", "checked"] = "listed"
 
     @property
     def deviations(self) -> tuple[str, ...]:
@@ -101,7 +106,10 @@ def read(path: str | Path) -> list[Case]:
     """The cases of a file; every key is known and every maker can be read, or a CaseError says which not."""
     path = Path(path)
     where = str(path)
-    said = _checked(_normal(_load(path)), FILE_KEYS, where)
+    found = _normal(_load(path))
+    if documents := transcripts(found):
+        return [_transcript(document, path) for document in documents]
+    said = _checked(found, FILE_KEYS, where)
     said = _named(said, said.get("deviations", {}), where)
     suite, defaults = said.get("suite", path.stem), _checked(said.get("defaults", {}), PLAN_KEYS, f"{where}: defaults")
     if not said.get("case"):
@@ -134,6 +142,13 @@ def _case(suite: str, path: Path, said: Said, defaults: Said) -> Case:
     return Case(
         suite, said["name"], plan, steps, said.get("error"), said.get("refused"), said.get("deviation"), path
     )  # fmt: skip
+
+
+def _transcript(document: Said, path: Path) -> Case:
+    said = case_of(document, str(path))
+    steps = tuple(Step(**one) for one in said["step"])
+    plan = {key: value for key, value in said.items() if key in PLAN_KEYS}
+    return Case(path.stem, said["name"], plan, steps, said.get("error"), None, said.get("deviation"), path, "checked")
 
 
 def _check_plan(plan: Said, where: str) -> None:
@@ -232,7 +247,8 @@ def _load(path: Path) -> Any:
         if path.suffix == ".json":
             return json.loads(text)
         if path.suffix in (".yaml", ".yml"):
-            return importlib.import_module("yaml").safe_load(text)
+            found = list(importlib.import_module("yaml").safe_load_all(text))
+            return found[0] if len(found) == 1 else found
     except ImportError:
         raise _error(path, "YAML cannot be read here", "PyYAML is not installed, and Penstock does not need it",
                      "write the cases as TOML or JSON, or install PyYAML") from None  # fmt: skip

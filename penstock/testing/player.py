@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from penstock.batch import Outcome
 from penstock.errors import PenstockError, PlanError
@@ -119,11 +119,14 @@ def _difference(case: Case, engine: str) -> str | None:
     """The first step that differs, and how; or None."""
     script = begun(case, engine)
     shown: Counter[Any] = Counter()
+    standing: dict[Any, list[Pane]] = {}
     for number, step in enumerate(case.steps, 1):
         outcome = play_step(script, step)
-        facts = [_facts(script, pane, shown) for pane in outcome.panes]
+        looked_at = [pane for pane in outcome.panes if case.withdrawals == "listed" or pane.op > 0]
+        facts = [_facts(script, pane, shown) for pane in looked_at]
         said = [
             _panes(script, facts, step.panes),
+            None if case.withdrawals == "listed" else _withdrawals(script, outcome, standing),
             _late(script, outcome, step.late),
             _quarantined(script, outcome, step.quarantined),
             _watermark(script, step.watermark_after),
@@ -181,6 +184,26 @@ def _panes(script: Script, facts: Sequence[Mapping[str, Any]], expected: str | S
     # What nothing has is never shown: a slip in an absent pane would go unseen.
     slips = unknown_names(absent, "pane", names)
     return "; ".join(slips) or mismatches(facts, shown, "pane", names)
+
+
+def _withdrawals(script: Script, outcome: Outcome, standing: dict[Any, list[Pane]]) -> str | None:
+    """Whether each withdrawal repeats what it takes back, and whether a merged window took back what it holds."""
+    mode, wrong = script.plan.shown_mode, []
+    for pane in (pane for pane in outcome.panes if pane.op < 0):
+        before = standing.pop(pane.window, [])
+        taken = before if mode == "discarding" else before[-1:]
+        values = sorted(value for one in taken for value in cast(list[int], one.values["values"]))
+        if not before or (pane.index, pane.timing) != (before[-1].index, before[-1].timing):
+            wrong.append(f"Unexpected output: what does not stand is withdrawn: {pane}")
+        elif pane.values["values"] != values:
+            wrong.append(f"Unmatched output: {values} were to be withdrawn, and not {pane}")
+    for pane in (pane for pane in outcome.panes if pane.op > 0):
+        inside = [one for one in standing if script.plan.window.merging and one != pane.window
+                  and pane.window.start <= one.start and one.end <= pane.window.end
+                  and not standing[one][-1].final]  # fmt: skip
+        wrong += [f"Unmatched output: {standing[one][-1]} was to be withdrawn" for one in inside]
+        standing.setdefault(pane.window, []).append(pane)
+    return "; ".join(wrong) or None
 
 
 def _late(script: Script, outcome: Outcome, expected: str | Sequence[Said]) -> str | None:
