@@ -97,6 +97,23 @@ def test_16_an_order_at_the_rate_of_its_moment(engine: str) -> None:
     assert [pane.values["each"] for pane in script.panes] == [[10_800, 11_000]]
 
 
+def test_16_rates_that_come_before_all_orders_make_none_late(engine: str) -> None:
+    """W follows the rows here: as long as no order has come, it waits for them."""
+    orders = ps.events("currency string, amount long, ordered timestamp", name="orders")
+    rates = ps.events("currency string, rate long, at timestamp", name="rates")
+    paid = orders.event_time("ordered", watermark=ps.ascending()).temporal_join(
+        rates.event_time("at", watermark=ps.ascending()), on="currency"
+    )
+    script = Script(paid, engine)
+    script.batch("currency  rate  at  @source\nEUR  108  09:00  rates\nEUR  110  10:00  rates", now="10:00")
+    script.batch("currency  amount  ordered  @source\nEUR  1  09:59:59  orders\nEUR  2  10:00  orders", now="10:00:30")
+    script.expect_late()
+    script.batch()
+    script.expect_rows({"amount": 1, "rate": 108})
+    script.end()
+    script.expect_rows({"amount": 2, "rate": 110})
+
+
 def test_a_window_over_what_a_join_gives_misses_nothing(engine: str) -> None:
     counts = clicked().key_by("ad").window(ps.tumbling("10 minutes")).aggregate(n=ps.rows(), clicks=ps.count("clicked"))
     script = Script(counts, engine)
