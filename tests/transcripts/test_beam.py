@@ -154,7 +154,6 @@ def test_what_a_document_cannot_say_is_refused(document: dict[str, Any], what: s
 
 
 def test_documents_of_a_yaml_file_are_parted_by_lines(engine: str, tmp_path: Path) -> None:
-    pytest.importorskip("yaml")
     (tmp_path / "two.yaml").write_text(
         "name: one\ntranscript:\n  - input: [1]\n---\nname: two\ntranscript:\n  - input: [2]\n"
     )
