@@ -23,6 +23,18 @@ def scores(seed: int, many: int = 40, minutes: int = 12, *, usual: int = 25, str
     return sorted(events, key=lambda event: (event.seen, event.at))
 
 
+def thousand(seed: int, minutes: int = 12) -> list[Event]:
+    """A thousand scores: 990 are seen within ten seconds, nine within a minute, and one after an hour."""
+    made = random.Random(seed)
+    slow = {100 * place + 50: 20 + int(made.random() * 40) for place in range(9)} | {950: 3_600}
+    events = []
+    for n in range(1_000):
+        seen = NOON + n * minutes * MINUTE // 1_000
+        delay = slow.get(n, int(made.random() * made.random() * 10))
+        events.append(Event(seen - delay * SECOND, seen, points=1 + int(made.random() * 9)))
+    return events
+
+
 def at(clock: str) -> int:
     """A time of day, as `12:05` or `12:05:30`."""
     hours, minutes, seconds = [*map(int, clock.split(":")), 0][:3]

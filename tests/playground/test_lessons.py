@@ -169,6 +169,26 @@ def test_what_was_paid_is_what_the_shown_code_gives(preset, engine):
     assert {_instant(one[0]): one[4] for one in cells} == paid["now"]
 
 
+@pytest.mark.parametrize("preset", [preset.name for preset in LESSONS["patterns"].presets])
+def test_the_alerts_that_are_shown_are_what_the_shown_code_gives(preset, engine):
+    shown = of("patterns", preset)
+    plane = Plane.of(shown["panels"][0]["plane"])
+    script = Script(pipelines(shown["code"])["alerts"], engine)
+    found = []
+    for mark in plane.marks:
+        assert script.W == mark.watermark
+        rows = [{"user": dot.key, "result": dot.text, "at": dot.event_time} for dot in plane.dots
+                if dot.now == mark.now]  # fmt: skip
+        given = script.batch(rows, now=mark.now)
+        assert [one.row["at"] for one in given.late] == [
+            dot.event_time for dot in plane.dots if dot.now == mark.now and dot.fate == "late"
+        ]
+        found += [[mark.now, one.row["user"], one.row["match_start"], one.row["match_end"], str(one.row["often"])]
+                  for one in given.rows]  # fmt: skip
+    cells = [row["cells"] for row in shown["panels"][1]["rows"]]
+    assert found == [[_instant(one[0]), one[1], _instant(one[2]), _instant(one[3]), one[4]] for one in cells]
+
+
 def _order_or_rate(dot: Dot) -> dict[str, object]:
     if dot.partition == "rates":
         return {"currency": "EUR", "since": dot.event_time, "rate": float(dot.text), "@source": "rates"}

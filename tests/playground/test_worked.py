@@ -8,6 +8,7 @@ from penstock.playground.answering import played
 from penstock.playground.control import firsts
 from penstock.playground.lessons import LESSONS
 from penstock.playground.lessons.backpressure import MEMORY, pulled, pushed
+from penstock.playground.streams import thousand
 
 
 def figures(lesson: str, **values) -> dict[str, str]:
@@ -125,6 +126,51 @@ def test_the_edge_to_the_second(story, plays, late):
     ]
     assert given["figures"][0]["value"] == late
     assert "W 12:00:29" in next(step["text"] for step in given["steps"] if step["text"].startswith("12:00:52"))
+
+
+def test_half_a_minute_after_its_end_a_window_fires():
+    """Example 10: with 30 seconds of delay 10:05:30 lets [10:00, 10:05) fire, and 10:05:29 does not."""
+    given = played("lateness", {"story": "half", "delay": 30})
+    panes = [row["cells"] for row in given["panels"][1]["rows"]]
+    assert panes == [["10:05:34", "[10:00:00, 10:05:00)", "red", "1", "on time"]]
+    assert "W 10:04:59" in next(step["text"] for step in given["steps"] if step["text"].startswith("10:05:32"))
+
+
+@pytest.mark.parametrize(("story", "shown"), [("tens", ["10", "20", "30"]), ("sevens", ["14", "28", "35"])])
+def test_a_count_is_looked_at_when_a_batch_has_ended(story, shown):
+    """Example 13, in hundredths: a count of ten over batches of ten, and of seven."""
+    assert [cells[3] for cells in rows("windows", 1, kind="global", count=10, story=story)] == shown
+
+
+@pytest.mark.parametrize("crash", ["never", "each"])
+@pytest.mark.parametrize(("logins", "alerts"), [("FFF", 1), ("FFSFF", 0), ("FFFF", 1), ("FFFFFF", 2)])
+def test_three_failed_logins_in_a_row(logins, alerts, crash):
+    """Example 14, and the same across a crash."""
+    assert figures("patterns", logins=logins, crash=crash)["alerts"] == str(alerts)
+
+
+def test_a_login_that_is_waited_for_is_in_its_place_again():
+    assert figures("patterns", slow=100, delay=0) == {"alerts": "0", "failed": "3", "late": "1"}
+    assert figures("patterns", slow=100, delay=120) == {"alerts": "1", "failed": "3", "late": "0"}
+
+
+def test_behind_the_line_and_late_are_two_shares():
+    """Example 20, with a thousand events: 1.0 % behind 10 seconds, 0.1 % behind 60; fewer find no window."""
+    for delay, behind in ((10, "10 (1.0 %)"), (60, "1 (0.1 %)")):
+        table = {cells[0]: cells[2:4] for cells in rows("delay", 1, story="thousand", delay=delay)}
+        assert table[f"{delay} s (now)"] == [behind, "1"]
+
+
+@pytest.mark.parametrize("seed", [1, 50, 99])
+def test_a_thousand_events_are_as_late_as_they_say(seed):
+    late = [(event.seen - event.at) // 1_000_000 for event in thousand(seed)]
+    assert (sum(one <= 10 for one in late), sum(10 < one <= 60 for one in late), late.count(3_600)) == (990, 9, 1)
+
+
+def test_a_window_that_waits_for_all_is_shown_after_six_minutes_and_a_half():
+    """Example 21: first event 12:02:24, shown 12:09:00."""
+    assert rows("modes", 3, early="never", passes=240)[0] == ["12:09:00", "discarding", "+22 on time", "22", "22"]
+    assert figures("modes", early="never", passes=240)["waited"] == "6 min 36 s"
 
 
 def test_idle_lets_the_windows_go_on():

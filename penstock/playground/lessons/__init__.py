@@ -11,6 +11,7 @@ from penstock.playground.lessons import (
     lateness,
     log,
     modes,
+    patterns,
     rates,
     replay,
     sessions,
@@ -21,7 +22,7 @@ from penstock.playground.lessons import (
 )
 
 ORDER = (
-    two_clocks, windows, delay, lateness, modes, sessions, silent, bad_clock, joins, rates, hot_key, delivery, log,
-    backpressure, replay, triangle,
+    two_clocks, windows, delay, lateness, modes, sessions, silent, bad_clock, joins, rates, patterns, hot_key, delivery,
+    log, backpressure, replay, triangle,
 )  # fmt: skip
 LESSONS: dict[str, Lesson] = {one.LESSON.id: one.LESSON for one in ORDER}

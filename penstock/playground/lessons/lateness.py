@@ -28,6 +28,8 @@ STORIES: dict[str, tuple[str, tuple[tuple[str, str, str], ...]]] = {
     "together": ("30 seconds", (
         ("12:00:10", "12:00:12", "red"), ("12:00:49", "12:00:51", "red"), ("12:00:50", "12:00:53", "red"),
         ("12:00:29", "12:00:53", "red"))),
+    "half": ("5 minutes", (
+        ("10:02:00", "10:02:04", "red"), ("10:05:29", "10:05:31", "red"), ("10:05:30", "10:05:33", "red"))),
 }  # fmt: skip
 
 
@@ -119,7 +121,7 @@ LESSON = Lesson(
         Choice("story", "what happened", (
             ("phone", "a phone comes back with 200 events"), ("again", "one more event, a quarter of an hour later"),
             ("two", "two events that are five minutes late"), ("edge", "to the second: one batch after the edge"),
-            ("together", "to the second: in the batch of the edge"),
+            ("together", "to the second: in the batch of the edge"), ("half", "to the second: what closes a window"),
         ), "phone"),
         Slider("delay", "delay of the watermark", 0, 900, 60, 10, "seconds"),
         Slider("lateness", "lateness", 0, 60, 0, 1, "minutes"),
@@ -135,6 +137,7 @@ LESSON = Lesson(
         Preset("two more for 09:55", {"story": "two", "delay": 30, "lateness": 60}),
         Preset("12:00:29 one batch too late", {"story": "edge", "delay": 20}),
         Preset("12:00:29 in time", {"story": "together", "delay": 20}),
+        Preset("10:05:30 closes 10:00 to 10:05", {"story": "half", "delay": 30}),
     ),
     play=scene,
     code=code,

@@ -10,6 +10,7 @@ from penstock.playground.playing import SECOND, Batch, Event, Run, play
 from penstock.playground.scene import Figure, Picture, Rows, Scene, Table
 from penstock.playground.streams import at
 from penstock.playground.written import Written, program
+from penstock.wording import span
 
 MODES = ("discarding", "accumulating", "retracting")
 EARLY = {
@@ -68,6 +69,13 @@ def _rows(runs: dict[str, Run]) -> Rows:
     return sorted(rows, key=lambda row: row[0])
 
 
+def _waited(run: Run) -> str:
+    """From the window's first event to the pane that is complete."""
+    shown = [one.now for one in run.plane.panes if one.timing == "on_time"]
+    first = min(dot.event_time for dot in run.plane.dots if dot.event_time is not None)
+    return span(shown[0] - first) if shown else "not yet"
+
+
 def scene(values: Values) -> Scene:
     """The three modes over the same events."""
     runs = {mode: play(_written(values, mode), _batches(values)) for mode in MODES}
@@ -86,6 +94,7 @@ def scene(values: Values) -> Scene:
             Figure("true total", str(truth)),
             Figure("in the window", str(counted), "the rest is late"),
             *(Figure(mode, str(added(run.script.panes)), "to a consumer that adds") for mode, run in runs.items()),
+            Figure("waited", _waited(runs["discarding"]), "from the first event to the on-time pane"),
         ),
     )  # fmt: skip
 
@@ -121,6 +130,7 @@ LESSON = Lesson(
         Preset("7, then 3 and 4, then 8 late", {}),
         Preset("one pane only", {"early": "never", "lateness": 0}),
         Preset("a pane for every event", {"early": "count"}),
+        Preset("wait for all: shown at 12:09", {"early": "never", "passes": 240}),
         Preset("late events in pairs", {"late": 2, "second": 1}),
     ),
     play=scene,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from penstock.instant import show
 from penstock.playground.control import Choice, Slider, Values, seed
 from penstock.playground.lesson import Lesson, Preset
-from penstock.playground.playing import MINUTE, NOON, SECOND, Run, batches, play
+from penstock.playground.playing import MINUTE, NOON, SECOND, Batch, Event, Run, batches, play
 from penstock.playground.scene import Figure, Picture, Scene, Table
 from penstock.playground.streams import scores
 from penstock.playground.written import Written, program
 
 KINDS = {"tumbling": "Tumbling", "sliding": "Sliding", "session": "Session", "global": "Global"}
+# How many batches, and how many dots in each: a count is looked at when a batch has ended.
+EVEN = {"tens": (3, 10), "sevens": (5, 7)}
 
 
 def _written(values: Values, kind: str) -> Written:
@@ -32,8 +34,20 @@ def _kinds(values: Values) -> list[str]:
 
 
 def _run(values: Values, kind: str) -> Run:
-    events = scores(values["seed"], values["many"], 10)
-    return play(_written(values, kind), batches(events, 30 * SECOND, NOON + 12 * MINUTE), end=True)
+    return play(_written(values, kind), _batches(values), end=True)
+
+
+def _batches(values: Values) -> list[Batch]:
+    if values["story"] == "made":
+        return batches(scores(values["seed"], values["many"], 10), 30 * SECOND, NOON + 12 * MINUTE)
+    count, dots = EVEN[values["story"]]
+    return [_even(NOON + number * 2 * MINUTE, dots) for number in range(count)]
+
+
+def _even(begins: int, dots: int) -> Batch:
+    """Dots at even distances over two minutes, all read at the end of them."""
+    times = (begins + place * 2 * MINUTE // dots for place in range(dots))
+    return Batch(begins + 2 * MINUTE, tuple(Event(at, begins + 2 * MINUTE) for at in times))
 
 
 def scene(values: Values) -> Scene:
@@ -74,10 +88,21 @@ LESSON = Lesson(
         "The dots are the same in every picture; only the rule that puts them into windows differs.",
         "Tumbling windows take each dot once; sliding ones overlap, so a dot counts in several; a session goes on as "
         "long as no pause exceeds the gap, and ends where the data says.",
-        "The global window never ends, so a watermark cannot close it: here it is shown every few dots.",
+        "The global window never ends, so a watermark cannot close it: here it is shown every few dots, which are "
+        "counted when a batch has ended.",
     ),
     controls=(
         Choice("kind", "windows", (("all", "all four"), *KINDS.items()), "all"),
+        Choice(
+            "story",
+            "dots",
+            (
+                ("made", "made up by the seed"),
+                ("tens", "ten in each of three batches"),
+                ("sevens", "seven in each of five batches"),
+            ),
+            "made",
+        ),
         Slider("size", "size", 1, 6, 2, 1, "minutes"),
         Slider("slide", "slides every (sliding)", 1, 6, 1, 1, "minutes"),
         Slider("gap", "gap (session)", 10, 120, 30, 10, "seconds"),
@@ -90,6 +115,8 @@ LESSON = Lesson(
         Preset("each dot in five windows", {"kind": "sliding", "size": 5, "slide": 1}),
         Preset("one long session", {"kind": "session", "gap": 120}),
         Preset("sessions of a few seconds", {"kind": "session", "gap": 10}),
+        Preset("every ten, ten a batch", {"kind": "global", "count": 10, "story": "tens"}),
+        Preset("every ten, seven a batch", {"kind": "global", "count": 10, "story": "sevens"}),
     ),
     play=scene,
     code=code,
