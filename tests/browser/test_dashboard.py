@@ -190,6 +190,62 @@ def test_the_plane_is_moved_by_keyboard_follows_again_and_pauses(page, dashboard
     assert {"follow", "plane", "SUMMARY"} <= set(reached)
 
 
+def test_two_fingers_zoom_the_plane_and_one_drags_it(browser, dashboard):
+    """Real touches, as Chromium makes them of a phone: what lies between the fingers stays between them."""
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    visit(page, dashboard, "", 90)
+    page.wait_for_function("() => penstock.app.plane.drawn?.seen.counted.length > 0")
+    page.locator("canvas.plane").scroll_into_view_if_needed()
+    page.wait_for_timeout(700)
+    box = page.locator("canvas.plane").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    talk = context.new_cdp_session(page)
+
+    def touch(kind, *places):
+        points = [{"x": x + across, "y": y + up, "id": number} for number, (across, up) in enumerate(places)]
+        talk.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    def sight() -> dict:
+        return page.evaluate(
+            """([x, y]) => { const { view, drawn, follow } = penstock.app.plane;
+            return { wide: view.right - view.left, high: view.top - view.bottom, left: view.left, follow,
+                time: drawn.to.time(x), seen: drawn.to.now(y) } }""",
+            [box["width"] / 2, box["height"] / 2],
+        )
+
+    def wide(than: float) -> None:
+        page.wait_for_function(
+            """than => { const { view } = penstock.app.plane;
+            return Math.abs(view.right - view.left - than) < than / 50 }""",
+            arg=than,
+        )
+
+    before = sight()
+    touch("touchStart", (-30, 0), (30, 0))
+    for far in (35, 45, 60):
+        touch("touchMove", (-far, 0), (far, 0))
+    wide(before["wide"] / 2)
+    closer = sight()
+    assert closer["high"] == pytest.approx(before["high"] / 2, rel=0.02)
+    assert closer["time"] == pytest.approx(before["time"], abs=before["wide"] / 50)
+    assert closer["seen"] == pytest.approx(before["seen"], abs=before["high"] / 50)
+    assert not closer["follow"]
+    touch("touchEnd")
+    touch("touchStart", (0, 0))
+    for far in (20, 40, 60):
+        touch("touchMove", (far, 0))
+    page.wait_for_function("left => penstock.app.plane.view.left < left", arg=closer["left"])
+    touch("touchEnd")
+    assert sight()["wide"] == pytest.approx(closer["wide"])
+    touch("touchStart", (-60, 0), (60, 0))
+    touch("touchMove", (-30, 0), (30, 0))
+    wide(before["wide"])
+    touch("touchEnd")
+    assert page.evaluate("visualViewport.scale") == 1
+    context.close()
+
+
 def test_news_arrive_by_themselves_stop_while_paused_and_come_back_after_a_loss(loose, tmp_path):
     made = Run(tmp_path).batches(20)
     server = Dashboard(str(tmp_path)).start()

@@ -1,6 +1,7 @@
 // The plane as a thing to handle: it follows, pauses, zooms, lets a key and a stage be chosen, and says what is pointed at.
 
 import { colours, draw, grouped, scales, windowsOf } from "./draw.js";
+import { handle } from "./hands.js";
 import { GONE, LATE, BAD, TIMINGS } from "./held.js";
 import { legend, paneWords } from "./legend.js";
 import { clock, html, many, span, table, timing } from "./making.js";
@@ -8,6 +9,9 @@ import { clock, html, many, span, table, timing } from "./making.js";
 const SPANS = [["1 min", 60], ["2 min", 120], ["10 min", 600], ["all", Infinity]];
 const EASE = 450; // milliseconds in which it comes to where it should be
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+// Between a millisecond and a century.
+const possible = (view, factor) => (view.right - view.left) * factor >= 1000 && (view.right - view.left) * factor <= 4e15;
 
 export class PlaneBox {
   constructor(held) {
@@ -42,48 +46,13 @@ export class PlaneBox {
       SPANS.map(([name, seconds]) => html("button", { type: "button", onclick: () => this.setSpan(seconds), "data-span": seconds }, name)));
     this.spans = spans;
     this.asTable = html("details", { ontoggle: () => this.fillTable() }, html("summary", {}, "The same as a table"));
-    this._handle();
+    handle(this);
     return html("section", { class: "planebox", "aria-label": "The plane" },
       html("div", { class: "tools" }, this.followButton, spans,
         html("div", { class: "group", role: "group", "aria-label": "zoom" },
           button("−", "zoom out", () => this.zoom(1.5)), button("+", "zoom in", () => this.zoom(1 / 1.5))),
         html("label", { for: "plane-key" }, "key ", this.keyField), this.keys, this.stageLabel),
       html("div", { class: "stage" }, this.canvas, this.tip, this.nothing), legend(), this.told, this.asTable);
-  }
-
-  _handle() {
-    const { canvas } = this;
-    let from = null;
-    canvas.addEventListener("pointerdown", (event) => {
-      from = { x: event.offsetX, y: event.offsetY, view: { ...this.view } };
-      canvas.setPointerCapture(event.pointerId);
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      if (from !== null && this.drawn !== null && event.buttons) {
-        const to = scales(from.view, this.drawn.box);
-        this.shift(to.time(from.x) - to.time(event.offsetX), to.now(from.y) - to.now(event.offsetY), from.view);
-      } else this.point(event.offsetX, event.offsetY);
-    });
-    canvas.addEventListener("pointerup", () => { from = null; });
-    canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
-    canvas.addEventListener("dblclick", (event) => this.zoom(0.5, event.offsetX, event.offsetY));
-    canvas.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey && document.activeElement !== canvas) return;
-      event.preventDefault();
-      this.zoom(event.deltaY > 0 ? 1.2 : 1 / 1.2, event.offsetX, event.offsetY);
-    }, { passive: false });
-    const keys = { ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1] };
-    canvas.addEventListener("keydown", (event) => {
-      if (event.key in keys && this.view !== null) {
-        const [across, up] = keys[event.key];
-        const { view } = this;
-        this.shift(across * (view.right - view.left), up * (view.top - view.bottom), view);
-      } else if (event.key === "+" || event.key === "=") this.zoom(1 / 1.5);
-      else if (event.key === "-") this.zoom(1.5);
-      else if (event.key === "0" || event.key === "Home") this.setFollow(true);
-      else return;
-      event.preventDefault();
-    });
   }
 
   // Another run: what was in sight is not of it.
@@ -240,9 +209,19 @@ export class PlaneBox {
     const { to } = this.drawn;
     const view = this.target ?? this.view;
     const [time, now] = [x === null ? (view.left + view.right) / 2 : to.time(x), y === null ? (view.bottom + view.top) / 2 : to.now(y)];
-    if ((view.right - view.left) * factor < 1000 || (view.right - view.left) * factor > 4e15) return;
+    if (!possible(view, factor)) return;
     this._go({ left: time - (time - view.left) * factor, right: time + (view.right - time) * factor,
       bottom: now - (now - view.bottom) * factor, top: now + (view.top - now) * factor });
+  }
+
+  // Two fingers: what was between them stays between them, as they part and as they move.
+  pinch(factor, was, is, of) {
+    if (!possible(of, factor)) return;
+    const to = scales(of, this.drawn.box);
+    const [wide, high] = [(of.right - of.left) * factor, (of.top - of.bottom) * factor];
+    const left = to.time(was.x) - (to.time(is.x) - of.left) * factor;
+    const bottom = to.now(was.y) - (to.now(is.y) - of.bottom) * factor;
+    this._go({ left, right: left + wide, bottom, top: bottom + high }, true);
   }
 
   _go(view, at_once = false) {
