@@ -139,7 +139,7 @@ def _next(folder: Path) -> list[str]:
     file = folder / "team_scores.py"
     tries = {
         "go on where this has stopped (Ctrl-C ends it)": f"run {file} --checkpoint {folder}/checkpoint",
-        "the dashboard of what has been, in the browser": f"ui {folder}/checkpoint",
+        "the dashboard of what has been, in the browser": f"ui {file} {folder}/checkpoint",
         "how does it stand?": f"status {folder}/checkpoint",
         "what needs attention? (q ends the view)": f"top {folder}/checkpoint",
         "what does it do, in words?": f"explain {file}",

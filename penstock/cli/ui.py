@@ -5,15 +5,21 @@ from __future__ import annotations
 import sys
 import threading
 import webbrowser
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from penstock.cli.ending import end_on_signals
+from penstock.cli.loading import load
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from penstock.pipeline import Pipeline
 
 EPILOG = """Examples:
 
 * `penstock ui checkpoints/team-scores`
+* `penstock ui team_scores.py checkpoints/team-scores`
 * `penstock ui checkpoints/team-scores --port 0 --no-browser`
 """
 
@@ -24,8 +30,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def ui(
-    checkpoint: Annotated[
-        str, typer.Argument(metavar="CHECKPOINT", help="The checkpoint of the run: a folder on this machine.")
+    places: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[FILE] CHECKPOINT",
+            help="The checkpoint of the run, a folder on this machine; after the file of its pipeline, or FILE:NAME, "
+            "the dashboard says exactly why a pane is as it is.",
+        ),
     ],
     port: Annotated[
         int, typer.Option(min=0, max=65_535, metavar="NUMBER", help="The port; 0 takes any free one.")
@@ -50,9 +61,10 @@ def ui(
     from penstock.dashboard.server import Dashboard
     from penstock.web.guarded import LOOPBACK
 
+    pipeline, checkpoint = pipeline_of(places)
     standing(checkpoint)
     place = place_of(port, host, exposed=exposed)
-    server = Dashboard(local_path(checkpoint) or checkpoint, place)
+    server = Dashboard(local_path(checkpoint) or checkpoint, place, pipeline=pipeline)
     end_on_signals()
     if host not in LOOPBACK:
         print(f"warning: whoever reaches {host} and has the key sees keys and rows of this stream, and the key goes "
@@ -67,3 +79,22 @@ def ui(
         print("\nended", flush=True)
     finally:
         server.stop()
+
+
+def pipeline_of(places: list[str]) -> tuple[Pipeline | None, str]:
+    """The pipeline, where its file is named, and the checkpoint; refused where they do not belong together."""
+    from penstock.checkpoint.identity import refuse_foreign
+    from penstock.cli.why import checkpoint_store
+    from penstock.monitor.why.replay import identity_at
+
+    if len(places) > 2:
+        raise PenstockError(
+            f"{len(places)} places were named",
+            "the first is the file of a pipeline, the second its checkpoint",
+            "write penstock ui team_scores.py checkpoints/team-scores",
+        )
+    if len(places) == 1:
+        return None, places[0]
+    pipeline, store = load(places[0]), checkpoint_store(places[1])
+    refuse_foreign(store.root, identity_at(store), pipeline.name, pipeline.flow, None)
+    return pipeline, places[1]

@@ -15,34 +15,63 @@ from penstock.monitor.situation import situation
 from penstock.monitor.watching import look
 from penstock.monitor.why.batches import observations
 from penstock.monitor.why.errors import Unexplained
+from penstock.monitor.why.late import why_event
+from penstock.monitor.why.panes import why_window
+from penstock.monitor.why.replay import replay_of
 from penstock.monitor.why.sampled import sampled_event, sampled_window
-from penstock.monitor.why.words import lines
+from penstock.monitor.why.words import Told, lines
+from penstock.pipeline import Pipeline
 from penstock.web.reply import Reply, said
 
 LONGEST = 2_000
+PLAYED = "Played again from its sources, every event: this is exact."
+KEPT = "From what was kept while it ran, which is a sample. `penstock ui FILE CHECKPOINT` plays it again, exactly."
 _one_at_a_time = threading.Lock()  # what was observed is read again, all of it
 
 
-def asked_why(store: Store, address: str) -> dict[str, Any]:
-    """Why: of `stage`, `key`, `start` and `end`, or of `event`; the answer in lines, or the error in three parts."""
+def asked_why(store: Store, address: str, pipeline: Pipeline | None = None) -> dict[str, Any]:
+    """Why: of `stage`, `key`, `start` and `end`, or of `event`; in lines with what they are made from, or the error."""
     query = parse_qs(urlsplit(address).query[:LONGEST], keep_blank_values=True)
     given = {name: values[0] for name, values in query.items()}
+    stage = int(given.get("stage", "0")) if given.get("stage", "0").isdecimal() else 0
     try:
         with _one_at_a_time:
-            return {"lines": _lines(store, given)}
+            return _answer(store, pipeline, given, stage)
     except PenstockError as error:
         return {"error": {"what": error.what, "why": error.why, "instead": error.instead}}
 
 
-def _lines(store: Store, given: dict[str, str]) -> list[str]:
-    stage = int(given.get("stage", "0")) if given.get("stage", "0").isdecimal() else 0
+def _answer(store: Store, pipeline: Pipeline | None, given: dict[str, str], stage: int) -> dict[str, Any]:
+    """The exact answer where there is a pipeline to play again; else, or where it cannot be played, the sample's."""
+    said = KEPT
+    if pipeline is not None:
+        try:
+            return {"made_of": PLAYED, "lines": lines(_played(store, pipeline, given, stage))}
+        except Unexplained as error:
+            said = f"From what was kept while it ran, which is a sample: {error.what}."
+    return {"made_of": said, "lines": lines(_kept(store, given, stage))}
+
+
+def _played(store: Store, pipeline: Pipeline, given: dict[str, str], stage: int) -> Told:
+    """The same as `penstock why FILE CHECKPOINT`."""
+    replay = replay_of(pipeline, store, stage + 1)
+    if "event" in given:
+        return why_event(replay, given["event"])
+    text = given.get("key", "")
+    key = (text,) if len(replay.plan.keys) == 1 else tuple(text.split(" · ")) if replay.plan.keys else ()
+    return why_window(replay, key, _window(given))
+
+
+def _kept(store: Store, given: dict[str, str], stage: int) -> Told:
+    """The same as `penstock why CHECKPOINT`."""
     seen = observations(store)
     if "event" in given:
-        return lines(sampled_event(seen, given["event"], stage))
-    window = None
-    if "start" in given:
-        window = f"{_instant(given['start'])} to {_instant(given.get('end', ''))}"
-    return lines(sampled_window(seen, given.get("key", ""), window, stage))
+        return sampled_event(seen, given["event"], stage)
+    return sampled_window(seen, given.get("key", ""), _window(given), stage)
+
+
+def _window(given: dict[str, str]) -> str | None:
+    return f"{_instant(given['start'])} to {_instant(given.get('end', ''))}" if "start" in given else None
 
 
 def _instant(given: str) -> str:

@@ -18,6 +18,7 @@ from penstock.dashboard.followed import Followed
 from penstock.dashboard.place import Place
 from penstock.errors import PenstockError
 from penstock.monitor.planned import kept_plan
+from penstock.pipeline import Pipeline
 from penstock.web.guarded import Asked, Guarded
 from penstock.web.reply import Reply, as_json, page, pages_of, said
 
@@ -28,12 +29,12 @@ METRICS = "/metrics"
 
 
 class Dashboard(Guarded):
-    """The server of the dashboard of one checkpoint."""
+    """The server of the dashboard of one checkpoint; with its pipeline, batches can be played again to say why."""
 
     def __init__(self, checkpoint: str, place: Place | None = None, *, command: str = "penstock ui",
-                 port_option: str = "--port") -> None:  # fmt: skip
+                 port_option: str = "--port", pipeline: Pipeline | None = None) -> None:  # fmt: skip
         where = place or Place()
-        self.command, self.port_option = command, port_option
+        self.command, self.port_option, self.pipeline = command, port_option, pipeline
         self.pages = pages_of("penstock.dashboard")
         self.followed = Followed(checkpoint)
         self.listeners = threading.Semaphore(LISTENERS)
@@ -98,7 +99,7 @@ class Looked(Asked):
         answers: dict[str, Callable[[], Reply]] = {
             "/events": lambda: Reply(200, "text/event-stream", b""),
             "/plan.json": lambda: as_json(kept_plan(followed.store)),
-            "/why.json": lambda: as_json(asked_why(followed.store, self.path)),
+            "/why.json": lambda: as_json(asked_why(followed.store, self.path, self.server.pipeline)),
             METRICS: lambda: metrics(followed),
         }
         asked = self.asked_for()

@@ -114,5 +114,5 @@ def test_the_demo_is_stopped_by_a_signal_and_says_what_was_seen(tmp_path: Path) 
     assert "<h1" in dashboard
     for part in (", early: ", ", on time: ", "stopped after batch ", "What you have seen", "corrected by stragglers",
                  "SELECT window_start, team, points", "What to try next", "status demo/checkpoint",
-                 "ui demo/checkpoint"):  # fmt: skip
+                 "ui demo/team_scores.py demo/checkpoint"):  # fmt: skip
         assert part in said

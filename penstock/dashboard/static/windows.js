@@ -1,6 +1,6 @@
 // The windows of a key: what each says now, all its panes, and why they are as they are.
 
-import { clock, html, many, swap, table, timing } from "./making.js";
+import { clock, coded, html, many, swap, table, timing } from "./making.js";
 
 export function windows(held) {
   const field = html("input", { id: "key", list: "keys", autocomplete: "off", spellcheck: "false", onchange: () => choose() });
@@ -77,7 +77,8 @@ export async function tell(list, question) {
     const answer = await (await fetch(`why.json?${new URLSearchParams(question)}`)).json();
     const { error } = answer;
     const lines = error ? [error.what, error.why, error.instead] : answer.lines;
-    swap(list, ...lines.map((line) => html("li", { class: line.startsWith("  ") ? "deeper" : null }, line.trim())));
+    const made = error ? [] : [html("li", { class: "made-of" }, coded(answer.made_of))];
+    swap(list, ...made, ...lines.map((line) => html("li", { class: line.startsWith("  ") ? "deeper" : null }, line.trim())));
   } catch (error) {
     swap(list, html("li", {}, "the dashboard does not answer"));
   }
