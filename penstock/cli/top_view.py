@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.instant import MIN_TIME
-from penstock.monitor.concern import NOTE, URGENT, WARNING, Concern
+from penstock.monitor.concern import NOTE, URGENT, WARNING
 from penstock.monitor.harmless import harmless
 from penstock.monitor.observation import Observation
 from penstock.monitor.overview import Overview, finite, lagging, name_of, results
@@ -22,6 +22,7 @@ MARKS = {URGENT: ("!!", "bold red"), WARNING: ("! ", "yellow"), NOTE: ("· ", "c
 STATES = {"running": "green", "finished": "green", "stopped": "cyan", "unknown": "yellow"}
 FEW = 2  # rows that a table has before another one has more
 ROOMY = 36  # lines of a terminal that has room for causes and for space between tables
+WORDS = 3  # lines of a concern where there is room: what, why, and what to do
 MOST = 12  # rows of a table, however high the terminal
 
 Section = Callable[[Look, int], RenderableType]
@@ -88,17 +89,17 @@ def head(look: Look) -> RenderableType:
 
 
 def attention(look: Look, lines: int, short: bool) -> RenderableType:
-    """What is the matter, most urgent first; with the cause below, where there is room."""
+    """What is the matter, most urgent first; with the cause and what to do below, where there is room."""
     if not look.concerns:
         return Text(look.said, "green", no_wrap=bool(lines), overflow="ellipsis")
-    each = 1 if short else 2
+    each = 1 if short else WORDS
     shown = look.concerns if not lines else look.concerns[: max(1, lines // each)]
     made = []
     for one in shown:
         mark, style = MARKS[one.level]
         made.append(Text(f"{mark} {harmless(one.what)}", style))
         if not short:
-            made.append(Text(f"   {_cause(one)}", "dim"))
+            made += [Text(f"   {_plain(said)}", "dim") for said in (one.why, one.instead)]
     if len(shown) < len(look.concerns):
         made.append(Text(f"   and {len(look.concerns) - len(shown)} more", "dim"))
     if lines:
@@ -107,18 +108,18 @@ def attention(look: Look, lines: int, short: bool) -> RenderableType:
     return Group(*made)
 
 
-def _cause(one: Concern) -> str:
-    return harmless(one.why.rstrip(".") + "; " + one.instead)
+def _plain(said: str) -> str:
+    return harmless(said.replace("`", "")).rstrip(".")
 
 
 def _lines_of_attention(look: Look, lines: int, short: bool) -> int:
-    each = 1 if short else 2
+    each = 1 if short else WORDS
     shown = min(len(look.concerns), max(1, lines // each))
     return max(1, shown * each + (1 if shown < len(look.concerns) else 0))
 
 
 def numbers(look: Look) -> RenderableType:
-    """The overview, two to a line."""
+    """The overview, two to a line; below it batches, which need a line of their own where a terminal is narrow."""
     if look.overview is None:
         return Text("no batch was observed yet", "dim")
     table = Table.grid(padding=(0, 2))
@@ -128,11 +129,15 @@ def numbers(look: Look) -> RenderableType:
         table.add_column(no_wrap=True, overflow="ellipsis")
     for place in range(0, len(told), 2):
         _add(table, *told[place], *(told[place + 1] if place + 1 < len(told) else ("", "")))
-    return table
+    one = look.overview
+    shares = ", ".join(f"{part} {100 * share:.0f}" for part, share in one.shares.items())
+    took = f"{span(one.last_batch_seconds * 1e6)}, median {span(one.batch_seconds * 1e6)}: {shares} %"
+    wide = max(len(name) for name, _ in told[::2])
+    return Group(table, Text.assemble(("batch".ljust(wide), "cyan"), f"  {took}", no_wrap=True, overflow="ellipsis"))
 
 
 def _lines_of_numbers(look: Look) -> int:
-    return 1 if look.overview is None else -(-len(_told(look.overview)) // 2)
+    return 1 if look.overview is None else 1 + -(-len(_told(look.overview)) // 2)
 
 
 def _told(one: Overview) -> list[tuple[str, str]]:
@@ -151,8 +156,6 @@ def _told(one: Overview) -> list[tuple[str, str]]:
         ("partitions", f"{one.partitions:,}, {one.idle_partitions:,} idle"),
         ("state", f"{many(one.state_rows, 'row')}{bytes_}"),
         ("checkpoint", checkpoint),
-        ("batch", f"{span(one.last_batch_seconds * 1e6)}, median {span(one.batch_seconds * 1e6)}"),
-        ("time", ", ".join(f"{part} {percent(share)}" for part, share in one.shares.items())),
     ]
 
 

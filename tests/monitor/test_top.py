@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -87,6 +88,17 @@ def test_attention_comes_first_and_every_table_finds_room():
     roomy = shown(fitting(look(run_of(**BUSY), RUNNING), 40), 140)
     assert roomy[3].startswith("   it has been silent for 20 s")
     assert any(line.startswith("red ") for line in roomy)
+
+
+def test_a_usual_terminal_cuts_no_number_and_a_high_one_no_advice():
+    made = look(run_of(total_panes=1_234, totals={"read": 318_407, "late": 168, "quarantined": 66}), RUNNING)
+    lines = shown(fitting(made, 24), 80)
+    batch = next(line for line in lines if line.startswith("batch  "))
+    assert re.search(r"median 0.50 s: read \d+, step \d+, sinks \d+, waiting \d+ %$", batch.rstrip())
+    said = "\n".join(shown(fitting(look(run_of(**BUSY), RUNNING), 60), 200))
+    first = look(run_of(**BUSY), RUNNING).concerns[0]
+    assert first.why.rstrip(".") in said
+    assert first.instead.replace("`", "").rstrip(".") in said
 
 
 def test_nothing_to_say_is_said():
