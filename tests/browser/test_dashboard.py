@@ -139,6 +139,20 @@ def test_a_dot_that_is_pointed_at_is_told(page, dashboard):
     assert key
 
 
+def test_a_pane_that_is_pointed_at_is_told(page, dashboard):
+    visit(page, dashboard, "", 90)
+    page.wait_for_function("() => penstock.app.plane.drawn?.seen.counted.length > 0")
+    page.wait_for_timeout(700)
+    place = page.evaluate("""() => { const { drawn, groups } = penstock.app.plane; const { to, box } = drawn;
+        const inside = (pane) => to.x(pane.start) > box.left && to.y(pane.now) > box.top + 20;
+        const one = groups.find((pane) => pane.kind === 1 && inside(pane));
+        return [to.x((one.start + one.end) / 2), to.y(one.now) - 7] }""")
+    box = page.locator("canvas.plane").bounding_box()
+    page.mouse.move(box["x"] + place[0], box["y"] + place[1])
+    page.wait_for_selector(".tip:not([hidden])")
+    assert re.search(r"window 2026-05-01 12:0\d:\d0 to 12:0\d:\d0", page.inner_text(".tip"))
+
+
 def test_one_key_can_be_chosen_and_its_answers_are_those_that_were_counted(page, dashboard, run):
     visit(page, dashboard, "", 90)
     page.fill("#plane-key", "blue")

@@ -6,16 +6,19 @@ const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3], [14, 5], [4, 2, 1, 2], [1, 5]
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const HUES = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7", "--c8"];
 
-function axes(value) {
+function axes(value, steps) {
   const ink = colour("--soft");
   const rule = colour("--rule");
   const grid = { stroke: rule, width: 1 };
   return [
     { stroke: ink, grid: { show: false }, ticks: grid, space: 84, values: (_, at) => at.map((time) =>
       tick(time * 1e6, at.length > 1 ? (at[1] - at[0]) * 1e6 : 1e6)) },
-    { stroke: ink, grid, ticks: { show: false }, size: 64, values: (_, at) => at.map(value) },
+    { stroke: ink, grid, ticks: { show: false }, size: 64, values: (_, at) => at.map(value), ...(steps ? { incrs: steps } : {}) },
   ];
 }
+
+// Bytes are counted by powers of two, and so are the lines of their axis.
+export const DOUBLED = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 function stacked(columns) {
   const sums = columns[0].map(() => 0);
@@ -24,8 +27,8 @@ function stacked(columns) {
 
 // A chart that keeps its element and is given new data; the names of its lines may change with them.
 export class Chart {
-  constructor({ title, value, stack = false, height = 190, most = null }) {
-    Object.assign(this, { value, stack, height, most, title });
+  constructor({ title, value, stack = false, height = 190, most = null, steps = null }) {
+    Object.assign(this, { value, stack, height, most, steps, title });
     this.box = html("div", { class: "chartbox", role: "img" });
     this.element = html("figure", { class: "chart" }, html("figcaption", {}, title), this.box);
     new ResizeObserver(() => this._fit()).observe(this.box);
@@ -56,8 +59,9 @@ export class Chart {
         value: (plot, _, of, at_) => (at_ === null ? "" : value(this._own(plot, of, at_))) };
     });
     return { width: this._width(), height, series: [{ value: (_, time) => (time === null ? "" : tick(time * 1e6, 1e6)) }, ...series],
-      axes: axes(value), scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), most ?? Math.max((high ?? 0) * 1.08, 1e-9)] } },
-      cursor: { drag: { x: false, y: false } }, legend: { live: true } };
+      axes: axes(value, this.steps), scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), most ?? Math.max((high ?? 0) * 1.08, 1e-9)] } },
+      cursor: { drag: { x: false, y: false } }, legend: { live: true },
+      hooks: { ready: [(plot) => plot.setLegend({ idx: plot.data[0].length - 1 })] } };
   }
 
   // Of a stack the lines are sums: what is said of one is its own part.

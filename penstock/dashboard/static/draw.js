@@ -97,7 +97,10 @@ function axes(ctx, look, view, box, { x, y }) {
   }
   ctx.stroke();
   ctx.textAlign = "center";
-  for (const at of across.found) ctx.fillText(tick(at, across.step), x(at), box.bottom + 18);
+  for (const at of across.found) {
+    const text = tick(at, across.step);
+    if (x(at) + ctx.measureText(text).width / 2 <= ctx.canvas.clientWidth) ctx.fillText(text, x(at), box.bottom + 18);
+  }
   ctx.textAlign = "right";
   for (const at of up.found) ctx.fillText(tick(at, up.step), box.left - 7, y(at) + 4);
   ctx.fillStyle = look.ink;

@@ -1,6 +1,6 @@
 // Late and quarantined rows, with their causes: samples of them, and how many there were of all.
 
-import { clock, count, html, many, span, swap, table } from "./making.js";
+import { between, clock, count, html, many, span, swap, table } from "./making.js";
 import { tell } from "./windows.js";
 
 export function late(held) {
@@ -25,16 +25,17 @@ export function late(held) {
         `and ${many(seen.quarantined, "row")} could not be used. None is lost: each was written to its sink, or is kept under the ` +
         `checkpoint. Of the last ten minutes' events ${share(seen.late_share)} were late and ${share(seen.quarantined_share)} quarantined.`;
     }
-    swap(lists.late, table(["seen", "key", "happened", { number: "behind the watermark" }, "windows it missed", "row", "read from", ""],
-      [...held.late].reverse().slice(0, 100).map((row) => [clock(row.now), row.key, clock(row.event_time, true), span(row.late_by),
-        (row.windows ?? []).map(([start, end]) => `${clock(start)} to ${clock(end)}`).join(", ") || "–", row.text,
-        `${row.partition}, offset ${row.offset}`,
-        html("button", { type: "button", "data-name": `${row.partition} ${row.offset}`, "aria-label": `why was offset ${row.offset} of ${row.partition} late?`, onclick: () => ask(row) }, "Why?")]),
-      { className: "tall", caption: "Late rows, newest first", empty: "no late row was seen" }));
+    swap(lists.late, table(["seen", "why", "key", "happened", { number: "behind W" }, "windows it missed", "row", "read from"],
+      [...held.late].reverse().slice(0, 100).map((row) => [clock(row.now),
+        html("button", { type: "button", "data-name": `${row.partition} ${row.offset}`, "aria-label": `why was offset ${row.offset} of ${row.partition} late?`, onclick: () => ask(row) }, "Why?"),
+        row.key, clock(row.event_time, true), span(row.late_by),
+        (row.windows ?? []).map(([start, end]) => between(start, end)).join(", ") || "–", row.text,
+        `${row.partition}, offset ${row.offset}`]),
+      { className: "tall stack", caption: "Late rows, newest first", empty: "no late row was seen" }));
     swap(lists.bad, table(["seen", "why it could not be used", "step", "row", "read from"],
       [...held.bad].reverse().slice(0, 100).map((row) => [clock(row.now), row.why, row.step ?? "", html("code", {}, row.text),
         `${row.partition}, offset ${count(row.offset)}`]),
-      { className: "tall", caption: "Quarantined rows, newest first", empty: "every row could be used" }));
+      { className: "tall stack", caption: "Quarantined rows, newest first", empty: "every row could be used" }));
   }
 
   return { title: "Late", update, element: html("div", {}, html("h2", {}, "Late and quarantine"), said, lists.late, asked, lists.bad,

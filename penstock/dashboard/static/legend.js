@@ -1,11 +1,11 @@
 // What the signs of the plane mean, and what a pane that is pointed at says.
 
 import { TIMINGS } from "./held.js";
-import { WORD, clock, html } from "./making.js";
+import { WORD, between, clock, html } from "./making.js";
 
 export function paneWords(panes, one) {
   const said = [html("strong", {}, one.count > 1 ? `${one.count} keys` : one.key), one.count > 1 ? `such as ${one.key}: ${one.text}` : one.text,
-    `window ${clock(one.start)} to ${clock(one.end)}`,
+    `window ${between(one.start, one.end)}`,
     `${one.op < 0 ? "withdrawn" : WORD[TIMINGS[one.kind]]}, shown ${clock(one.now, true)}, pane ${panes.index[one.at]}`];
   return said.map((text) => html("div", {}, text));
 }

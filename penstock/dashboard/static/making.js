@@ -43,6 +43,13 @@ export function clock(time, parts = false) {
   return day === today() ? said : `${day} ${said}`;
 }
 
+// From one time to another: the day is said once where both are on it.
+export function between(start, end) {
+  const [from, to] = [clock(start), clock(end)];
+  const day = from.slice(0, 11);
+  return `${from} to ${day.endsWith(" ") && to.startsWith(day) && to.length > 11 ? to.slice(11) : to}`;
+}
+
 // A time of day alone, for axes: seconds only where they matter.
 export function tick(time, step) {
   const date = new Date(time / 1000);
@@ -130,8 +137,8 @@ function filled(heads, rows, caption, className) {
     return html("th", { scope: "col", class: right ? "number" : null }, right ? one.number : one);
   }));
   const body = rows.map((row) => html("tr", {}, row.map((cell, place) =>
-    html(place === 0 ? "th" : "td", { scope: place === 0 ? "row" : null,
+    html(place === 0 ? "th" : "td", { scope: place === 0 ? "row" : null, "data-head": heads[place].number ?? heads[place],
       class: typeof heads[place] === "object" ? "number" : fits(cell) }, cell))));
   return html("div", { class: `scroll ${className}`, tabindex: 0, role: "region", "aria-label": caption },
-    html("table", {}, html("caption", {}, caption), html("thead", {}, head), html("tbody", {}, body)));
+    html("table", {}, html("caption", {}, html("span", {}, caption)), html("thead", {}, head), html("tbody", {}, body)));
 }

@@ -20,12 +20,12 @@ export function partitions(held) {
       const late = front - number(one.newest ?? "-inf");
       const state = one === slowest && active.length > 1 ? html("strong", {}, "◀ the watermark waits for it")
         : one.idle ? `idle: silent for ${span(one.silent_for)}, nobody waits` : one.silent_for ? `silent for ${span(one.silent_for)}` : "active";
-      return [`${one.source}/${one.partition}`, clock(one.newest), clock(one.watermark), Number.isFinite(late) ? span(late) : "–",
-        state, count(one.lag), count(one.current), count(one.end), span(one.to_log), span(one.from_log)];
+      return [`${one.source}/${one.partition}`, state, clock(one.newest), clock(one.watermark), Number.isFinite(late) ? span(late) : "–",
+        count(one.lag), count(one.current), count(one.end), span(one.to_log), span(one.from_log)];
     });
-    swap(list, table(["partition", "newest event", "its watermark", { number: "behind the first" }, "state",
+    swap(list, table(["partition", "state", "newest event", "its watermark", { number: "behind the first" },
       { number: "lag" }, { number: "read to" }, { number: "log ends" }, { number: "event to log" }, { number: "log to here" }], rows,
-      { caption: "Partitions", empty: "no partition has been read yet" }));
+      { className: "stack", caption: "Partitions", empty: "no partition has been read yet" }));
     charts();
   }
 

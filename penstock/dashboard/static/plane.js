@@ -4,7 +4,7 @@ import { colours, draw, grouped, scales, windowsOf } from "./draw.js";
 import { handle } from "./hands.js";
 import { GONE, LATE, BAD, TIMINGS } from "./held.js";
 import { legend, paneWords } from "./legend.js";
-import { clock, html, many, span, table, timing } from "./making.js";
+import { between, clock, html, many, span, table, timing } from "./making.js";
 
 const SPANS = [["1 min", 60], ["2 min", 120], ["10 min", 600], ["all", Infinity]];
 const EASE = 450; // milliseconds in which it comes to where it should be
@@ -165,7 +165,7 @@ export class PlaneBox {
       && one.start <= view.right).reduce((sum, one) => sum + one.count, 0);
     const last = this.marks[this.marks.length - 1];
     const of = this.key === null ? "all keys" : `key ${this.key}`;
-    const said = `Seen from ${clock(Math.max(view.bottom, 0))} to ${clock(view.top)}, ${of}: `
+    const said = `Seen from ${between(Math.max(view.bottom, 0), view.top)}, ${of}: `
       + `${many(drawn.seen.counted.length, "event")}, ${many(drawn.seen.marked.length, "late or unusable one")}, `
       + `${many(panes, "pane")} in sight. Watermark ${clock(last?.[1])}.`;
     this.told.textContent = said;
@@ -277,7 +277,7 @@ export class PlaneBox {
     if (!this.asTable.open || this.view === null) return;
     const { panes } = this.held;
     const last = this.groups.slice(-40).reverse();
-    const rows = last.map((one) => [one.count > 1 ? `${one.count} keys` : one.key, `${clock(one.start)} to ${clock(one.end)}`,
+    const rows = last.map((one) => [one.count > 1 ? `${one.count} keys` : one.key, between(one.start, one.end),
       timing(TIMINGS[one.kind], one.op), clock(one.now, true), one.count > 1 ? "" : panes.text[one.at]]);
     const shown = table(["key", "window", "timing", "shown at", "answer"], rows, { caption: "The last panes, newest first" });
     this.asTable.replaceChildren(this.asTable.firstElementChild, shown);

@@ -17,11 +17,11 @@ export function sinks(held) {
     const again = held.batches.filter((one) => one.replayed);
     said.textContent = words(told, last, again);
     const names = Object.keys(last.sinks).filter((name) => !name.startsWith("kept/")).sort();
-    swap(list, table(["sink", { number: "given last" }, { number: "its ledger says" }, { number: "checkpoint" }, "how they stand"],
-      names.map((name) => row(name, last, told)), { caption: "Sinks", empty: "no sink was given a row yet" }));
-    swap(replays, table([{ number: "batch" }, "its clock", "which sinks had it already"],
+    swap(list, table(["sink", "how it stands", { number: "given last" }, { number: "its ledger says" }, { number: "checkpoint" }],
+      names.map((name) => row(name, last, told)), { className: "stack", caption: "Sinks", empty: "no sink was given a row yet" }));
+    swap(replays, table(["batch", "its clock", "which sinks had it already"],
       again.slice(-50).reverse().map((one) => [one.batch, clock(one.now), had(one)]),
-      { caption: "Batches that were run again", empty: "none of the batches that are held was run again" }));
+      { className: "stack", caption: "Batches that were run again", empty: "none of the batches that are held was run again" }));
   }
 
   return { title: "Sinks", update, element: html("div", {}, html("h2", {}, "Sinks"), said, list, html("h3", {}, "Replays"), replays,
@@ -36,7 +36,7 @@ function row(name, last, told) {
   const differs = ledger !== undefined && ledger !== null && ledger !== given;
   const stand = differs ? html("strong", {}, "✕ the ledger differs from the checkpoint")
     : since > 0 ? `✓ has all: the last ${many(since, "batch", "batches")} had no row for it` : "✓ has all";
-  return [name, count(given), ledger === undefined || ledger === null ? "not told" : count(ledger), count(told.committed ?? last.batch), stand];
+  return [name, stand, count(given), ledger === undefined || ledger === null ? "not told" : count(ledger), count(told.committed ?? last.batch)];
 }
 
 function had(one) {

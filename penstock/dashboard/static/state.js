@@ -1,12 +1,12 @@
 // State and hot keys: how much is remembered, and which keys have most of the traffic.
 
-import { Chart, thinned } from "./charts.js";
+import { Chart, DOUBLED, thinned } from "./charts.js";
 import { bytes, count, html, percent, rough, swap, table } from "./making.js";
 
 export function state(held) {
   const said = html("p", { class: "lead" });
   const rows = new Chart({ title: "Rows of state, and open windows", value: (value) => rough(value ?? NaN) });
-  const sizes = new Chart({ title: "Bytes of state and of the checkpoint", value: (value) => bytes(Math.round(value ?? 0)) });
+  const sizes = new Chart({ title: "Bytes of state and of the checkpoint", value: (value) => bytes(Math.round(value ?? 0)), steps: DOUBLED });
   const large = html("div", {}, sizes.element);
   const list = html("div");
 

@@ -1,6 +1,6 @@
 // The windows of a key: what each says now, all its panes, and why they are as they are.
 
-import { clock, coded, html, many, swap, table, timing } from "./making.js";
+import { between, clock, coded, html, many, swap, table, timing } from "./making.js";
 
 export function windows(held) {
   const field = html("input", { id: "key", list: "keys", autocomplete: "off", spellcheck: "false", onchange: () => choose() });
@@ -39,7 +39,7 @@ export function windows(held) {
     const watermark = (number === 0 ? last?.next : last?.marks[number]) ?? -Infinity;
     const rows = found.slice(0, 100).map((one) => {
       const pane = one.panes[one.panes.length - 1];
-      const name = `${clock(one.start)} to ${clock(one.end)}`;
+      const name = between(one.start, one.end);
       const open = html("button", { type: "button", class: "plain", "data-name": one.name, "aria-pressed": String(one.name === chosen),
         onclick: () => { chosen = one.name; fill(true); pick(number, one); } }, name);
       return [open, pane.text, timing(pane.timing, pane.op), one.panes.length, clock(pane.now),
@@ -56,7 +56,7 @@ export function windows(held) {
     const rows = one.panes.map((pane) => [`pane ${pane.index}`, pane.text, timing(pane.timing, pane.op), clock(pane.now, true),
       pane.batch, pane.final ? "final" : ""]);
     const why = html("ol", { class: "why", tabindex: 0, "aria-label": "why" });
-    detail.replaceChildren(html("h3", {}, `${key}: ${clock(one.start)} to ${clock(one.end)}`),
+    detail.replaceChildren(html("h3", {}, `${key}: ${between(one.start, one.end)}`),
       table(["pane", "answer", "kind", "shown at", { number: "batch" }, ""], rows, { caption: many(rows.length, "pane") + " kept" }),
       html("h3", {}, "Why"), why);
     if (detail.getBoundingClientRect().top > innerHeight * 0.7) detail.scrollIntoView({ block: "start" });
