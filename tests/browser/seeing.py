@@ -43,6 +43,23 @@ def all_of(page) -> str:
     return page.evaluate(ALL)
 
 
+PRESSED = """() => [...document.querySelectorAll("a[href], button, input, select, summary")]
+    .filter((one) => !one.disabled && one.checkVisibility({ checkVisibilityCSS: true }))"""
+
+
+def reached_by_tab(page) -> list[str]:
+    """Links, buttons and fields in sight that Tab does not come to, though it goes all the way round."""
+    count = page.evaluate(f"""() => {{ window.left = new Set(({PRESSED})());
+        document.activeElement?.blur();
+        document.addEventListener("focusin", (event) => window.left.delete(event.target));
+        return window.left.size }}""")
+    for _ in range(2 * count + 20):  # regions that scroll are on the way, too
+        page.keyboard.press("Tab")
+        if page.evaluate("() => window.left.size") == 0:
+            break
+    return page.evaluate("() => [...window.left].map((one) => one.outerHTML.slice(0, 120))")
+
+
 def says(page, step: str) -> None:
     """Wait until a step is told, as `2 of 31`."""
     page.wait_for_function("text => document.querySelector('#step-number').textContent === text", arg=step)

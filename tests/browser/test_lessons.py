@@ -11,7 +11,7 @@ from penstock.playground.answering import played
 from penstock.playground.control import Choice, Slider, checked
 from penstock.playground.lessons import LESSONS
 from tests.browser.conftest import opened
-from tests.browser.seeing import all_of, go, shown, visit
+from tests.browser.seeing import all_of, go, reached_by_tab, shown, visit
 
 AXE = """async (rules) => {
     const only = rules ? { runOnly: rules } : {};
@@ -121,6 +121,10 @@ def test_every_preset_is_a_button(page, lesson):
         page.get_by_role("button", name=preset.name, exact=True).click()
         shown(page, lesson.id, **preset.values)
     assert page.locator("#presets button[aria-pressed=true]").all_inner_texts() == [lesson.presets[-1].name]
+
+
+def test_all_that_can_be_turned_is_reached_by_the_keyboard(page, lesson):
+    assert reached_by_tab(page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
