@@ -9,6 +9,7 @@ from penstock.playground.control import Choice, Slider, Values, seed
 from penstock.playground.lesson import Lesson, Preset
 from penstock.playground.scene import Bars, Figure, Rows, Scene, Step, Table
 from penstock.playground.written import Written, program
+from penstock.wording import many
 
 MODES = {"at_most_once": "at most once", "at_least_once": "at least once", "exactly_once": "exactly once"}
 BATCHES = 6
@@ -34,7 +35,7 @@ class Worker:
     def does(self, phase: str, batch: int, rows: int, dying: bool) -> str:
         """One phase of a batch; `dying` if the worker dies in the middle of its write."""
         if phase == READ:
-            return f"reads {rows} rows"
+            return f"reads {many(rows, 'row')}"
         if (phase == FIRST) != (self.mode == "at_most_once"):
             return self._write(batch, rows, dying)
         if dying and self.mode != "at_most_once":
@@ -51,14 +52,14 @@ class Worker:
                 return "finds the batch in the ledger: writes nothing"
             sink.ledger.add(batch)
             sink.counter += rows
-            return f"writes {rows} rows and the ledger in one transaction"
+            return f"writes {many(rows, 'row')} and the ledger in one transaction"
         if self.mode == "at_most_once" and batch in sink.ledger:
             return "the batch was marked before: writes nothing"
         done = rows // 2 if torn else rows
         sink.counter += done
         if self.mode == "at_most_once" and not torn:
             sink.ledger.add(batch)
-        return f"writes {done} of {rows} rows" if torn else f"writes {rows} rows"
+        return f"writes {done} of {many(rows, 'row')}" if torn else f"writes {many(rows, 'row')}"
 
     def restart(self) -> str:
         """All that the worker knew is gone; a batch that was marked before it was written is not written again."""

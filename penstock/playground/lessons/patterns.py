@@ -98,7 +98,7 @@ def scene(values: Values) -> Scene:
             Picture("Logins, by when they were tried", Plane("", tuple(dots), tuple(marks)), variable=""),
             Table("Alerts", ("given at", "user", "from", "to", "failed"), tuple(alerts),
                   "An alert is given once the watermark has passed its last login: until then an older one may come."),
-            Lines("What is held", "logins and rows begun", (("held", tuple(map(float, held))),)),
+            Lines("Logins that wait, and rows that have begun", "in all", (("held", tuple(map(float, held))),)),
         ),
         (
             Figure("alerts", str(len(alerts))),

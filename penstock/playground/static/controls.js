@@ -15,7 +15,8 @@ function slider(control, value, changed) {
 }
 
 function said(control, value) {
-  return `${value} ${control.unit}`.trim();
+  const unit = Number(value) === 1 ? control.unit.replace(/^([a-z]+)s$/, "$1") : control.unit; // one minute, not minutes
+  return `${value} ${unit}`.trim();
 }
 
 function choice(control, value, changed) {

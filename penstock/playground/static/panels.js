@@ -11,7 +11,7 @@ function table(panel, step) {
   const head = html("tr", {}, ...panel.columns.map((name) => html("th", { scope: "col" }, name)));
   const body = rows.map((row) => {
     const fresh = !panel.latest && row.step === step && panel.rows.some((one) => one.step !== step);
-    return html("tr", { class: fresh ? "fresh" : null }, ...row.cells.map((cell) => html("td", {}, cell)));
+    return html("tr", { class: fresh ? "fresh" : null }, ...row.cells.map((cell) => html("td", { class: cell.length < 16 ? "short" : null }, cell)));
   });
   if (!body.length) body.push(html("tr", {}, html("td", { colspan: panel.columns.length }, "nothing yet")));
   const made = html("table", {}, html("thead", {}, head), html("tbody", {}, ...body));
