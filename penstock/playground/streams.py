@@ -29,7 +29,7 @@ def thousand(seed: int, minutes: int = 12) -> list[Event]:
     slow = {100 * place + 50: 20 + int(made.random() * 40) for place in range(9)} | {950: 3_600}
     events = []
     for n in range(1_000):
-        seen = NOON + n * minutes * MINUTE // 1_000
+        seen = NOON + n * minutes * 60 // 1_000 * SECOND
         delay = slow.get(n, int(made.random() * made.random() * 10))
         events.append(Event(seen - delay * SECOND, seen, points=1 + int(made.random() * 9)))
     return events

@@ -9,6 +9,7 @@ from penstock.playground.playing import MINUTE, NOON, SECOND, Batch, Event, Run,
 from penstock.playground.scene import Figure, Picture, Scene, Table
 from penstock.playground.streams import scores
 from penstock.playground.written import Written, program
+from penstock.wording import many
 
 KINDS = {"tumbling": "Tumbling", "sliding": "Sliding", "session": "Session", "global": "Global"}
 # How many batches, and how many dots in each: a count is looked at when a batch has ended.
@@ -69,8 +70,8 @@ def scene(values: Values) -> Scene:
                   tuple(sorted(rows, key=lambda row: row[0]))),
         ),
         tuple(
-            Figure(KINDS[kind], f"{sum(pane.op > 0 for pane in run.script.panes)} panes",
-                   f"{len({pane.window for pane in run.script.panes})} windows")
+            Figure(KINDS[kind], many(sum(pane.op > 0 for pane in run.script.panes), "pane"),
+                   many(len({pane.window for pane in run.script.panes}), "window"))
             for kind, run in runs.items()
         ),
     )  # fmt: skip
