@@ -29,7 +29,7 @@ ASKED = [
     ("lateness", {"delay": 80}), ("modes", {"straggler": 17}), ("sessions", {"gap": 7}),
     ("silent", {"idle": "30 seconds", "seed": 9}),
     ("bad-clock", {"ahead": 2, "seed": 3}), ("joins", {"how": "full", "within": 3}), ("rates", {"delay": 25}),
-    ("hot-key", {"share": 35}),
+    ("patterns", {"logins": "FFFSFFFF", "skip": "no_skip"}), ("hot-key", {"share": 35}),
     ("delivery", {"kill": "write", "batch": 5}), ("log", {"rewind": 2}), ("backpressure", {"slow": 45}),
     ("replay", {"fix": 4, "speed": 3}), ("triangle", {"delay": 70, "mode": "retracting"}),
 ]  # fmt: skip
