@@ -33,7 +33,8 @@ class Spot:
     @property
     def name(self) -> str:
         """The value of one, of two or three; the number of more."""
-        values = [shortened(dot.text, SIGNS) for dot in self.dots]
+        # What is long is a whole row, as runs are observed: the same first words beside each dot say nothing.
+        values = [shortened(dot.text, SIGNS) if len(dot.text) <= 2 * SIGNS else "" for dot in self.dots]
         said = ", ".join(values) if len(values) <= 3 and all(values) else f"×{len(values)}" if len(values) > 1 else ""
         return f"{self.edge}{said}"
 

@@ -180,3 +180,11 @@ def test_a_title_tells_a_pane_in_full() -> None:
     case = next(case for case in BOOK if "2-12" in case.name)
     first = Picture(svg(of_case(case))).titles("pane")[0]
     assert first == f"5 (early, pane 0): TeamX, {show(parse('12:00'))} to 12:02:00, emitted 12:06:00"
+
+
+def test_a_whole_row_is_told_and_not_written_beside_its_dot() -> None:
+    """A run is observed with the rows of events, whose first words are the same."""
+    row = "user user-0673, points 16, device phone"
+    drawn = svg(Plane("", (Dot(0, 0, "red", row), Dot(30_000_000, 30_000_000, "red", "7")), ()))
+    assert Picture(drawn).texts("value") == ["7"]
+    assert row[:20] in drawn
