@@ -68,8 +68,9 @@ class Kafka:
     def read(self, split: Split) -> Iterator[Chunk]:
         """The messages of some partitions, each in order."""
         from penstock.sources.reading.kafka_rows import kafka_chunks
+        from penstock.sources.reading.uncollected import uncollected
 
-        return kafka_chunks(self, split["parts"])
+        return uncollected(kafka_chunks(self, split["parts"]))
 
     def partitions(self, at: Offsets) -> list[str]:
         """Those that were found so far."""

@@ -310,16 +310,16 @@ def test_offsets_are_shown_to_a_group_in_kafkas_own_words(log):
 
 def test_chunks_end_at_fixed_offsets_whatever_comes_in_one_go(log, monkeypatch):
     from penstock.sources.kafka_log import consumers
-    from penstock.sources.reading import kafka_rows
+    from penstock.sources.reading import kafka_blocks, kafka_rows
 
     topic = log.topic()
     log.put(topic, count(0, 1_000))
-    monkeypatch.setattr(kafka_rows, "MAX_ROWS", 300)
+    monkeypatch.setattr(kafka_blocks, "MAX_ROWS", 300)
     shapes = []
     for block, gathered, size in ((1_000, 50_000, 1 << 30), (7, 1, 1 << 30), (130, 200, 500), (1_000, 50_000, 500)):
         monkeypatch.setattr(consumers, "BLOCK", block)
         monkeypatch.setattr(kafka_rows, "BLOCK", gathered)
-        monkeypatch.setattr(kafka_rows, "CHUNK_BYTES", 1_500)
+        monkeypatch.setattr(kafka_blocks, "CHUNK_BYTES", 1_500)
         monkeypatch.setattr(kafka_rows, "BLOCK_BYTES", size)
         chunks = Log(log.read(topic)).begin().batch()
         assert [n for chunk in chunks for n in chunk.rows.column("n").to_pylist()] == list(range(1_000))

@@ -6,16 +6,17 @@ and compacted messages are never delivered, so nothing is counted.
 
 from __future__ import annotations
 
-import gc
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.sources.kafka_log.cluster import Cluster, Said, made, passing
 from penstock.sources.kafka_log.errors import nothing_came, out_of_range, refused
 from penstock.sources.kafka_log.topics import named
+
+T = TypeVar("T")
 
 MOST = 16  # consumers of a process: each has threads and memory of its own
 BLOCK = 8_000  # messages at a time: they stay in the processor's cache until they are decoded
@@ -104,8 +105,11 @@ def ready(reading: Reading, span: Span) -> Assigned:
     return one
 
 
-def messages(one: Assigned, reading: Reading, span: Span) -> Iterator[list[Any]]:
-    """The messages of a range in order, some thousands at a time."""
+def messages(one: Assigned, reading: Reading, span: Span, taken: Callable[[list[Any]], T]) -> Iterator[T]:
+    """What is taken of the messages of a range in order, some thousands at a time.
+
+    The messages themselves are let go at once: their memory is that of the next ones, and still in the cache.
+    """
     at, deadline = span.low, time.monotonic() + reading.cluster.seconds
     try:
         while at < span.high:
@@ -113,8 +117,10 @@ def messages(one: Assigned, reading: Reading, span: Span) -> Iterator[list[Any]]
             got, at, beyond = _within(_consumed(one, reading, min(BLOCK, span.high - at)), at, reading, span)
             if at > before:
                 one.at = None if beyond else at
-                if got:
-                    yield got
+                some = taken(got) if got else None
+                del got
+                if some is not None:
+                    yield some
                 deadline = time.monotonic() + reading.cluster.seconds
             elif time.monotonic() > deadline:
                 heard = reading.cluster.scrubbed(one.said.last)
@@ -164,8 +170,6 @@ def _consumed(one: Assigned, reading: Reading, most: int) -> list[Any]:
     """What is there, at once; else what comes first."""
     from confluent_kafka import KafkaException
 
-    collecting = gc.isenabled()
-    gc.disable()  # a block is tens of thousands of objects, all alive: looking through them finds nothing
     try:
         got: list[Any] = one.consumer.consume(most, 0)
         if not got:
@@ -174,9 +178,6 @@ def _consumed(one: Assigned, reading: Reading, most: int) -> list[Any]:
         return got
     except KafkaException as error:
         raise refused(reading.cluster.servers, reading.cluster.scrubbed(error.args[0]), "reading") from None
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _within(got: list[Any], at: int, reading: Reading, span: Span) -> tuple[list[Any], int, bool]:
