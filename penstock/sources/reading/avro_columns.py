@@ -17,6 +17,7 @@ PAD = 16  # bytes behind the last message that may be looked at
 _PLAIN = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 _ONE = np.uint64(1)
 _HIGH_BITS = np.uint64(0x8080808080808080)
+_LAST_OF_ONE = np.uint64(0x80)
 _PAIRS = tuple((np.uint64(low), np.uint64(high), np.uint64(shift)) for low, high, shift in (
     (0x007F007F007F007F, 0x7F007F007F007F00, 1),
     (0x00003FFF00003FFF, 0x3FFF00003FFF0000, 2),
@@ -142,13 +143,14 @@ class Walk:
         words = self.words[self.at]
         stops = ~words & _HIGH_BITS
         last = stops & -stops  # the high bit of the byte with which the number ends, or zero if that is further on
-        numbers = _seven_bits(words & (last - _ONE))
-        sizes = np.frexp(last.astype(np.float64))[1] >> 3
         longer = last == 0
+        longest = 8 if longer.any() else int(last.max(initial=_ONE)).bit_length() >> 3
+        numbers = _seven_bits(words & (last - _ONE), longest)
+        sizes = _sizes(last, longest)
         if null is not None:
             numbers[null], sizes[null], longer[null] = 0, 0, False
         self.at = self.at + sizes
-        if longer.any():
+        if longest == 8 and longer.any():
             self._longer(np.flatnonzero(longer), numbers)
         signed: np.ndarray = (numbers >> np.uint64(1)).view(np.int64) ^ -(numbers & np.uint64(1)).view(np.int64)
         return signed
@@ -205,11 +207,19 @@ class Walk:
         return touching.take(rows)
 
 
-def _seven_bits(words: np.ndarray) -> np.ndarray:
-    """Seven bits of each of eight bytes side by side: pairs of bytes, then of pairs, then of fours."""
+def _sizes(last: np.ndarray, longest: int) -> np.ndarray:
+    """How many bytes each number has, by the high bit of its last one; most are short."""
+    if longest <= 2:
+        return np.add(last > _LAST_OF_ONE, 1, dtype=np.int64)
+    return np.frexp(last.astype(np.float64))[1] >> 3
+
+
+def _seven_bits(words: np.ndarray, longest: int) -> np.ndarray:
+    """Seven bits of each of so many bytes side by side: pairs of bytes, then of pairs, then of fours."""
     words = words & ~_HIGH_BITS
-    for low, high, shift in _PAIRS:
-        words = (words & low) | ((words & high) >> shift)
+    for width, (low, high, shift) in zip((1, 2, 4), _PAIRS, strict=True):
+        if longest > width:
+            words = (words & low) | ((words & high) >> shift)
     return words
 
 

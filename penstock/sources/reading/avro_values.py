@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -40,11 +40,7 @@ class AvroValues:
         if self.registry is None:
             yield from self._of(0, range(len(values)), values, values, schema)
             return
-        ids: dict[int, list[int]] = {}
-        for at, value in enumerate(values):
-            headed = len(value) >= HEAD and value[0] == 0
-            ids.setdefault(int.from_bytes(value[1:HEAD]) if headed else -1, []).append(at)
-        for number, places in sorted(ids.items()):
+        for number, places in _by_schema(values):
             if number < 0:
                 yield _headless(places, values, schema)
             else:
@@ -54,7 +50,7 @@ class AvroValues:
             schema: Schema) -> Iterator[Piece]:  # fmt: skip
         """Bodies that one schema has written, of the values at these places."""
         writer = self._writer(number)
-        at = np.fromiter(places, np.int64, len(places))
+        at = np.arange(len(places)) if isinstance(places, range) else np.array(places, np.int64)
         made = [_unknown(len(bodies), writer, schema)] if isinstance(writer, str) else writer.pieces(bodies, schema)
         for piece in made:
             undecoded = (replace(one, offset=int(at[one.offset])) for one in piece.undecoded)
@@ -130,6 +126,20 @@ class Writer:
 
 def _unplaced(one: Undecoded) -> Undecoded:
     return replace(one, reason=one.reason.removeprefix(": "))
+
+
+def _by_schema(values: Sequence[bytes]) -> Iterable[tuple[int, Sequence[int]]]:
+    """The numbers of schemas, each with the places of its values; -1 for those that begin with none."""
+    if len({value[:HEAD] for value in values}) == 1:  # as it nearly always is
+        return [(_number(values[0]), range(len(values)))]
+    places: dict[int, list[int]] = {}
+    for at, value in enumerate(values):
+        places.setdefault(_number(value), []).append(at)
+    return sorted(places.items())
+
+
+def _number(value: bytes) -> int:
+    return int.from_bytes(value[1:HEAD]) if len(value) >= HEAD and value[0] == 0 else -1
 
 
 def _headless(places: Sequence[int], values: Sequence[bytes], schema: Schema) -> Piece:

@@ -100,7 +100,8 @@ def _whole(kind: str, column: pa.Array) -> pa.Array:
         return _whole_text(kind, column)
     if kind == "string" and (_is_text(given) or _is_bytes(given)):
         made = column.cast(wanted)
-        made.validate(full=True)
+        if _is_text(given):  # the cast of bytes has looked already whether they are text
+            made.validate(full=True)
         return made
     if kind == "date" and types.is_date(given):
         return _between(column.cast(wanted).view(pa.int32()), FIRST_DAY, 2_932_896).view(wanted)
