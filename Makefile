@@ -88,6 +88,7 @@ bench: $(INSTALLED) java ## beside Spark's own aggregate: throughput, open windo
 
 bench-kafka: $(INSTALLED) java ## beside Spark's Kafka connector, from a broker that is started here
 	@$(BIN)/python -m bench.kafka --json bench/results/kafka.json
+	@$(BIN)/python -m bench.kafka_reading --json bench/results/kafka_reading.json
 	@$(BIN)/python -m bench.kafka_to_postgres --json bench/results/kafka_to_postgres.json
 
 bench-state: $(INSTALLED) java ## keyed functions, joins, patterns and dedup beside what a PySpark user would write instead
