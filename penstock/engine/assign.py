@@ -132,8 +132,12 @@ def covering(
 
 def _calendar(rule: Calendar, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """One look at the calendar for each different day, then all rows by their place between the edges."""
-    edges: set[int] = set()
     low, high = int(times.min()), int(times.max())
+    (first,), (last,) = rule.assign(low), rule.assign(high)
+    if first == last:
+        start, end = first
+        return np.broadcast_to(np.int64(start), len(times)), np.broadcast_to(np.int64(end), len(times))
+    edges: set[int] = set()
     for day in np.unique(times // DAY).tolist():
         for instant in (day * DAY, (day + 1) * DAY - 1):
             edges.update(rule.assign(min(max(instant, low), high))[0])

@@ -17,6 +17,7 @@ from penstock.trigger import After, AtWatermark, Every
 from penstock.window import EventPair
 
 NOBODY = np.empty(0, dtype=np.uint64)
+SAMPLE = 1_024  # rows by which it is said how many arrivals touch
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,16 @@ def touched(finder: Finder, stored: Stored[T], wanted: Wanted) -> np.ndarray:
         return places
     rows = stored.rows
     return places[(rows.start[places] <= wanted.high) & (rows.end[places] >= wanted.low)]
+
+
+def touched_share(finder: Finder, stored: Stored[T], live: np.ndarray, wanted: Wanted) -> float:
+    """Which share of these rows arrivals touch, by some of them at even distances."""
+    places = live[:: max(len(live) // SAMPLE, 1)]
+    rows = stored.rows
+    hashed = rows.hash[places]
+    numbers = hashed if finder.by_key else mixed(hashed, rows.start[places], rows.end[places])
+    at = np.minimum(np.searchsorted(wanted.numbers, numbers), len(wanted.numbers) - 1)
+    return float((wanted.numbers[at] == numbers).mean())
 
 
 def _among(numbers: np.ndarray, wanted: np.ndarray) -> np.ndarray:

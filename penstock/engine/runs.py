@@ -13,14 +13,14 @@ from typing import Any, Generic
 import numpy as np
 
 from penstock.engine.cells import concat_cells
-from penstock.engine.finding import Finder, Wanted, due, first_due, first_wake, since, touched, woken
+from penstock.engine.finding import Finder, Wanted, due, first_due, first_wake, since, touched, touched_share, woken
 from penstock.engine.parts import Part, Stored, T
 from penstock.engine.table import Windows, concat_windows
 from penstock.engine.windows import Clock
 from penstock.instant import MAX_TIME, MIN_TIME
 
 SMALL = 2_048  # a run of so few rows goes through each batch as a whole
-SHARE = 4  # all runs do, if they have no more than so many rows for each that arrivals touch
+SHARE = 4  # so does one of which arrivals touch one row in so many
 ALIKE = 4  # so many runs of like size become one
 LARGEST = 1 << 20  # runs of so many rows are not made one; a batch that leaves more than twice as many is cut
 
@@ -62,9 +62,8 @@ def extract(finder: Finder, runs: tuple[Run[T], ...], wanted: Wanted, before: Cl
     rows: list[T] = []
     left: list[Run[T]] = []
     takes: Takes = {}
-    entire = sum(run.live for run in runs if _near(run, wanted)) <= SHARE * len(wanted.numbers)
     for run in runs:
-        stored, places, run = _needed(finder, (runs, run, entire), wanted, before, clock)
+        stored, places, run = _needed(finder, (runs, run), wanted, before, clock)
         if stored is None or not (len(places) or run.live == 0):
             left.append(run)
             continue
@@ -81,18 +80,20 @@ def extract(finder: Finder, runs: tuple[Run[T], ...], wanted: Wanted, before: Cl
 
 
 def _needed(
-    finder: Finder, one: tuple[Sequence[Run[T]], Run[T], bool], wanted: Wanted, before: Clock, clock: Clock
+    finder: Finder, one: tuple[Sequence[Run[T]], Run[T]], wanted: Wanted, before: Clock, clock: Clock
 ) -> tuple[Stored[T] | None, np.ndarray, Run[T]]:
     """What is in the run if it was looked at, the places of the rows that are needed, and when it is due next."""
-    runs, run, entire = one
+    runs, run = one
     near, small = _near(run, wanted), run.live <= SMALL
     is_due, is_awake = run.due_at <= clock.watermark, run.wake_at <= clock.now
     if not (near or is_due or is_awake or (small and len(wanted.numbers))):
         return None, np.empty(0, dtype=np.int64), run
     stored = run.part.get()
     gone = _gone(runs, run)
-    if small or (near and entire):
-        return stored, np.flatnonzero(~gone), run
+    if small or (near and run.live <= SHARE * len(wanted.numbers)):
+        live = np.flatnonzero(~gone)
+        if small or SHARE * touched_share(finder, stored, live, wanted) >= 1:
+            return stored, live, run
     found: list[np.ndarray] = [touched(finder, stored, wanted)] if near else []
     due_at, wake_at = run.due_at, run.wake_at
     if is_due:

@@ -74,6 +74,22 @@ def test_a_batch_writes_what_it_touches_and_not_all_that_is_open(window):
     assert max(touched) < whole / 10
 
 
+def test_many_arrivals_of_new_keys_do_not_write_those_that_are_open_again():
+    plan, store = compiled(), Store()
+    memory, first = store.turned(plan, batch(plan, start(plan), np.arange(20_000)).memory)
+    memory, second = store.turned(plan, batch(plan, memory, np.arange(19_000, 39_000)).memory)
+    assert open_windows(plan, memory) == 39_000
+    assert second < 1.2 * first
+
+
+def test_a_run_of_which_much_is_touched_is_written_as_a_whole():
+    plan, store = compiled(), Store()
+    memory, _ = store.turned(plan, batch(plan, start(plan), np.arange(20_000)).memory)
+    memory, _ = store.turned(plan, batch(plan, memory, np.arange(0, 20_000, 2)).memory)
+    assert len(memory.windows) == 1
+    assert open_windows(plan, memory) == 20_000
+
+
 def test_slices_write_a_batch_once_and_merge_seldom():
     plan, store = compiled(trigger=ps.at_watermark()), Store()
     memory, whole = store.turned(plan, batch(plan, start(plan), np.arange(50_000)).memory)
