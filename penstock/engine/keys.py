@@ -140,13 +140,13 @@ def _texts(column: pa.Array, seeds: np.ndarray) -> np.ndarray:
     h = seeds ^ (lengths.astype(np.uint64) * _M)
     blocks = lengths // 8
     deepest = int(blocks.max(initial=0))
-    for block in range(deepest):
-        longer = blocks > block
-        if longer.all():
-            h = _block(h, _gather(data, starts + 8 * block))
-            continue
-        rows = np.flatnonzero(longer)
-        h[rows] = _block(h[rows], _gather(data, starts[rows] + 8 * block))
+    # The longest first: then those that have one more block are always the first so many.
+    order = np.argsort((deepest - blocks).astype(np.int16), kind="stable")
+    mixing, begins = h[order], starts[order]
+    longer = len(h) - np.cumsum(np.bincount(blocks, minlength=deepest))
+    for block, rows in enumerate(longer[:deepest].tolist()):
+        mixing[:rows] = _block(mixing[:rows], _gather(data, begins[:rows] + 8 * block))
+    h[order] = mixing
     # A row without a tail gathers a word and masks all of it away; its hash stays as it is.
     rest = (lengths % 8).astype(np.uint64)
     words = _gather(data, starts + 8 * blocks)
@@ -159,23 +159,19 @@ def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The bytes of a column of texts, padded by two words, with the start and length of each; long ones as digests."""
     column = column.cast(pa.large_binary())
     lengths = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    if lengths.max(initial=0) > LONG_VALUE:
-        short = [v if v is None or len(v) <= LONG_VALUE else hashlib.blake2b(v, digest_size=16).digest()
-                 for v in column.to_pylist()]  # fmt: skip
-        return _bytes_of(pa.array(short, pa.large_binary()))
     offsets = np.frombuffer(column.buffers()[1], dtype=np.int64)[column.offset : column.offset + len(column) + 1]
-    raw = column.buffers()[2]
+    starts, raw = offsets[:-1].copy(), column.buffers()[2]
     data = np.frombuffer(raw, dtype=np.uint8) if raw is not None and raw.size else np.empty(0, np.uint8)
-    padding = np.zeros(24 - len(data) % 8, np.uint8)
-    return np.concatenate([data, padding]), offsets[:-1].copy(), lengths
+    long = np.flatnonzero(lengths > LONG_VALUE)
+    digests = b"".join(
+        hashlib.blake2b(value, digest_size=16).digest() for value in column.take(pa.array(long)).to_pylist()
+    )
+    starts[long], lengths[long] = len(data) + 16 * np.arange(len(long)), 16
+    return np.concatenate([data, np.frombuffer(digests, np.uint8), np.zeros(24, np.uint8)]), starts, lengths
 
 
 def _gather(data: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """The little-endian word that begins at each position, put together from the two aligned ones it lies in."""
+    """The little-endian word that begins at each position, aligned or not."""
     assert sys.byteorder == "little"
-    words = data[: len(data) // 8 * 8].view(np.uint64)
-    place, shift = at >> 3, (at & 7).astype(np.uint64) * _EIGHT
-    low = words[place] >> shift
-    high = words[place + 1] << (np.uint64(63) - shift)
-    high <<= np.uint64(1)
-    return low | high
+    words: np.ndarray = np.ndarray((len(data) - 7,), np.uint64, data, strides=(1,))
+    return words[at]

@@ -156,3 +156,8 @@ def test_the_shard_of_a_decimal_does_not_depend_on_the_decimal_context() -> None
     with localcontext() as context:
         context.prec = 5
         assert key_hash(key) == expected
+
+
+def test_long_texts_among_short_ones_hash_as_each_alone() -> None:
+    texts = ["", "a", "b" * 520, None, "c" * 512, "d" * 9, "e" * 4_000, "f" * 8]
+    assert hashes((pa.array(texts),), len(texts)).tolist() == [key_hash((text,)) for text in texts]
