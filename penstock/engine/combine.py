@@ -73,10 +73,18 @@ def concat_rows(parts: Sequence[Rows]) -> Rows:
     return Rows(
         batches[0] if batches else parts[0].batch,
         np.concatenate([part.times for part in parts]),
-        pa.concat_arrays([part.partitions for part in parts]),
+        _place_of(parts),
         np.concatenate([part.offsets for part in parts]),
         ops=None if all(part.ops is None for part in parts) else np.concatenate([part.signs for part in parts]),
     )
+
+
+def _place_of(parts: Sequence[Rows]) -> str | pa.Array:
+    """The partition of all rows, if it is one, or a column with that of each."""
+    first = parts[0].place
+    if isinstance(first, str) and all(isinstance(part.place, str) and part.place == first for part in parts):
+        return first
+    return pa.concat_arrays([part.partitions for part in parts])
 
 
 def keys_of(compiled: Compiled, rows: Rows) -> Keys:

@@ -14,6 +14,9 @@ from penstock.errors import DataError
 FORMAT = 1
 _MAGIC = b"PSTW"
 _ALIGNED = 64
+# Spark copies what travels about eight times; what is this large is cheaper compressed first.
+_LARGE = 64 << 10
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def packed(head: Mapping[str, Any], tables: Mapping[str, pa.Table | pa.RecordBatch]) -> bytes:
@@ -52,7 +55,8 @@ def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, pa.Table]]:
 def _stream(table: pa.Table | pa.RecordBatch) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     whole = table if isinstance(table, pa.RecordBatch) else None
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    options = _COMPRESSED if table.nbytes > _LARGE else None
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         if whole is not None:
             writer.write_batch(whole)
         else:

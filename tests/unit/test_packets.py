@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from penstock.engine.combine import Rows
+from penstock.engine.operators.packing import RowBlob, read_rows, written_rows
+from penstock.engine.wire import packed, unpacked
 from penstock.spark.packets import PIECE, LostPiece, Packet, in_pieces, packet_batches, put_together, stage_of
 
 SMALL = Packet(1, "3/cells", b"small")
@@ -42,3 +47,23 @@ def test_whatever_leaves_a_task_leaves_it_in_pieces(kind):
     sent = [row for batch in packet_batches([LARGE._replace(kind=kind), SMALL]) for row in batch.to_pylist()]
     assert max(len(row["payload"]) for row in sent) == PIECE
     assert put_together(Packet(**row) for row in sent) == [LARGE._replace(kind=kind), SMALL]
+
+
+def test_a_large_table_travels_compressed_and_comes_as_it_was():
+    table = pa.table({"text": ["what is said again and again"] * 20_000, "number": range(20_000)})
+    data = packed({"a": 1}, {"rows": table})
+    assert len(data) < table.nbytes / 4
+    assert packed({"a": 1}, {"rows": table}) == data
+    head, tables = unpacked(data)
+    assert (head, tables["rows"]) == ({"a": 1}, table)
+
+
+@pytest.mark.parametrize("place", ["events/0", pa.array(["events/0", "events/1", "events/0"])], ids=["one", "each"])
+def test_rows_arrive_with_the_places_they_came_from(place):
+    batch = pa.RecordBatch.from_pydict({"key": [1, 2, 3]})
+    sent = Rows(batch, np.array([5, 6, 7]), place, np.array([8, 9, 10]))
+    came = read_rows(written_rows(RowBlob(1, ("events", "0", 8), sent, 4)))
+    assert (came.entry, came.origin, came.without) == (1, ("events", "0", 8), 4)
+    assert came.rows.partitions.equals(sent.partitions)
+    assert (came.rows.times.tolist(), came.rows.offsets.tolist()) == ([5, 6, 7], [8, 9, 10])
+    assert came.rows.batch.equals(batch)

@@ -52,12 +52,15 @@ def dealt_rows(entry: Entry, blob: RowBlob, shards: int) -> Iterator[tuple[int, 
 def written_rows(blob: RowBlob) -> bytes:
     """A blob as bytes."""
     rows = blob.rows
-    places = pa.RecordBatch.from_arrays(
-        [pa.array(rows.times), rows.partitions, pa.array(rows.offsets)], names=["times", "place", "offset"]
-    )
-    if rows.ops is not None:
-        places = places.append_column("op", pa.array(rows.ops))
+    columns = {"times": pa.array(rows.times), "offset": pa.array(rows.offsets)}
     head = {"entry": blob.entry, "origin": list(blob.origin), "without": blob.without}
+    if isinstance(rows.place, str):
+        head["place"] = rows.place
+    else:
+        columns["place"] = rows.place
+    if rows.ops is not None:
+        columns["op"] = pa.array(rows.ops)
+    places = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
     return packed(head, {"rows": rows.batch, "places": places})
 
 
@@ -68,7 +71,7 @@ def read_rows(data: bytes) -> RowBlob:
     source, partition, offset = head["origin"]
     rows = Rows(
         tables["rows"].combine_chunks().to_batches()[0], whole(places.column("times")).to_numpy(),
-        whole(places.column("place")), whole(places.column("offset")).to_numpy(),
+        head["place"] if "place" in head else whole(places.column("place")), whole(places.column("offset")).to_numpy(),
         ops=whole(places.column("op")).to_numpy() if "op" in places.column_names else None,
     )  # fmt: skip
     return RowBlob(head["entry"], (source, partition, offset), rows, head["without"])
