@@ -16,13 +16,14 @@ import pyarrow as pa
 
 from penstock.engine.combine import Rows
 from penstock.engine.keys import canonical, hashes, key_codes
+from penstock.engine.matching import among
 from penstock.engine.memory import Saved
 from penstock.engine.operators.operator import BadRow, Emitted
 from penstock.engine.operators.pattern_asking import answered, asking
 from penstock.engine.operators.pattern_automaton import Automaton
 from penstock.engine.operators.pattern_events import Due, due, piled
 from penstock.engine.operators.pattern_keys import Events, Key, Of, Play
-from penstock.engine.operators.pattern_memory import Keyed, Memory, Rest, listed, parts, shelf_of, shelves_of
+from penstock.engine.operators.pattern_memory import Memory, Opened, Rest, listed, parts, shelves_of
 from penstock.engine.operators.pattern_rows import Giving
 from penstock.engine.windows import Clock
 from penstock.instant import MAX_TIME, plus
@@ -90,7 +91,6 @@ class Matching:
 
     def _played(self, memory: Memory, ready: Due, horizon: int) -> tuple[Play, np.ndarray, dict[int, Any], int]:
         """The batch's events through the keys that they concern, and the shelves after it."""
-        changed: dict[int, Keyed] = {}
         keys = tuple(canonical(ready.rows.batch.column(name)) for name in self.side.keys)
         hashed = hashes(keys, len(ready))
         chosen, bounds = self._chosen(memory, ready, hashed, keys)
@@ -99,8 +99,11 @@ class Matching:
         columns = [listed(column.take(pa.array(firsts))) for column in keys]
         of_keys: list[Key] = list(zip(*columns, strict=True)) if columns else [()] * len(firsts)
         edges, numbers = bounds.tolist(), hashed[firsts].tolist()
+        edge = self._edge(horizon)
+        over = np.empty(0, dtype=np.uint64) if edge is None else self.rest.over(memory, edge)
+        opened = self.rest.opened(memory, np.union1d(hashed[firsts], over))
         for n, key in enumerate(of_keys):
-            keyed = self._keyed(memory, changed, numbers[n])
+            keyed = opened.of(numbers[n])
             before = keyed.get(key, NOTHING)
             partial, waiting = play.seen(key, before.partial, before.waiting, edges[n], edges[n + 1])
             if partial:
@@ -109,33 +112,14 @@ class Matching:
                 keyed[key] = Of(numbers[n], partial, waiting)
             elif before is not NOTHING:
                 del keyed[key]
-        self._expire(memory, changed, play, horizon)
-        return play, chosen, *self.rest.shelved(memory, changed)
+        if edge is not None and len(over):
+            _expire(opened, play, edge, horizon)
+        return play, chosen, *self.rest.shelved(memory, opened)
 
-    def _keyed(self, memory: Memory, changed: dict[int, Keyed], hashed: int) -> Keyed:
-        """The shelf of a key, to be changed: a copy, made once in a batch."""
-        number = shelf_of(hashed, memory.digits)
-        if number not in changed:
-            changed[number] = dict(memory.shelves[number].piece.get()) if number in memory.shelves else {}
-        return changed[number]
-
-    def _expire(self, memory: Memory, changed: dict[int, Keyed], play: Play, horizon: int) -> None:
-        """Keys that no event came for, and whose time is over."""
+    def _edge(self, horizon: int) -> int | None:
+        """The time of partial matches that began no later is over; None if they have all the time there is."""
         length = self.rule.pattern.length
-        edge = MAX_TIME if horizon == MAX_TIME else None if length is None else horizon - length
-        if edge is None:
-            return
-        for number, shelf in memory.shelves.items():
-            if shelf.due > edge:
-                continue
-            keyed = changed[number] if number in changed else shelf.piece.get()
-            over = [item for item in keyed.items() if item[1].partial and item[1].partial[0].first <= edge]
-            for key, of in sorted(over, key=lambda item: (item[1].hash, item[1].partial[0].start)):
-                mine = self._keyed(memory, changed, of.hash)
-                partial, waiting = play.expired(key, of.partial, of.waiting, horizon)
-                del mine[key]
-                if partial:
-                    mine[key] = Of(of.hash, partial, waiting)
+        return MAX_TIME if horizon == MAX_TIME else None if length is None else horizon - length
 
     def _chosen(
         self, memory: Memory, ready: Due, hashed: np.ndarray, keys: tuple[pa.Array, ...]
@@ -160,9 +144,9 @@ class Matching:
         if not memory.shelves or not len(hashed):
             return np.zeros(len(hashed), dtype=bool)
         asked = np.unique(shelves_of(hashed, memory.digits)).tolist()
-        known = [of.hash for number in asked if number in memory.shelves
-                 for of in memory.shelves[number].piece.get().values()]  # fmt: skip
-        return np.isin(hashed, np.array(known, dtype=np.uint64))
+        known = [memory.shelves[number].piece.get().column("hash").to_numpy()
+                 for number in asked if number in memory.shelves]  # fmt: skip
+        return among(hashed, np.concatenate(known)) if known else np.zeros(len(hashed), dtype=bool)
 
     def _in_hand(self, memory: Memory, ready: Due, chosen: np.ndarray) -> Events:
         """The chosen events as lists: all that the loop over them needs, and no column more."""
@@ -172,3 +156,15 @@ class Matching:
             columns.append(ready.rows.batch.take(at).to_pylist())
         times, bits = ready.rows.times[chosen].tolist(), ready.bits[chosen].tolist()
         return Events(times, (chosen + memory.seen).tolist(), bits, columns)
+
+
+def _expire(opened: Opened, play: Play, edge: int, horizon: int) -> None:
+    """Keys that no event came for, and whose time is over."""
+    for number in sorted(opened.keyed):
+        keyed = opened.keyed[number]
+        over = [item for item in keyed.items() if item[1].partial[0].first <= edge]
+        for key, of in sorted(over, key=lambda item: (item[1].hash, item[1].partial[0].start)):
+            partial, waiting = play.expired(key, of.partial, of.waiting, horizon)
+            del keyed[key]
+            if partial:
+                keyed[key] = Of(of.hash, partial, waiting)

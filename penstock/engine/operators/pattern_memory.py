@@ -1,7 +1,8 @@
 """What a pattern remembers, at rest and back: events in order of time, and partial matches by the hash of their key.
 
 Both lie in pieces that are written once and named by their hash. A batch adds a pile of events and drops piles that W
-has passed; of the partial matches it writes those shelves anew that it changed.
+has passed; of the partial matches it writes those shelves anew that it changed. Of a shelf only the keys that a batch
+concerns are made tuples; the others stay columns.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pyarrow as pa
 from penstock.arrow import arrow_schema, arrow_type
 from penstock.engine.cache import CACHE
 from penstock.engine.encoding import checked, framed, name_of, unframed
+from penstock.engine.matching import among
 from penstock.engine.memory import Saved
 from penstock.engine.operators.pattern_automaton import Automaton
 from penstock.engine.operators.pattern_keys import Key, Of, Partial, Whole
@@ -30,22 +32,20 @@ _ONE = (
 )  # fmt: skip
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 NAN = float("nan")  # the one that keys hold: it is found again because it is the same object
-_TUPLE = 800  # about so many bytes are a partial match in hand
 _LARGE, _SMALL = 4_096, 256  # a shelf has about so many rows at most, and at least
 
 
 class Piece:
-    """A value that lies at rest as a batch of rows: in hand, or fetched by its name when it is needed."""
+    """A batch of rows that is written once: in hand, or fetched by its name when it is needed."""
 
-    __slots__ = ("_decode", "_encode", "_fetch", "_held", "name")
+    __slots__ = ("_fetch", "_held", "name")
 
-    def __init__(self, encode: Callable[[Any], pa.RecordBatch], decode: Callable[[pa.RecordBatch], Any],
-                 held: Any = None, name: str | None = None, fetch: Fetch | None = None) -> None:  # fmt: skip
+    def __init__(self, held: pa.RecordBatch | None = None, name: str | None = None, fetch: Fetch | None = None) -> None:
         self.name = name
-        self._encode, self._decode, self._held, self._fetch = encode, decode, held, fetch
+        self._held, self._fetch = held, fetch
 
-    def get(self) -> Any:
-        """The value; through the cache, and not held on to, where it is at rest."""
+    def get(self) -> pa.RecordBatch:
+        """The rows; through the cache, and not held on to, where it is at rest."""
         if self._held is not None:
             return self._held
         assert self.name is not None
@@ -55,17 +55,17 @@ class Piece:
         """The name and the bytes; from then on others of this process find it in the cache."""
         if self._fetch is not None and self.name is not None:
             return self.name, checked(self.name, self._fetch(self.name))
-        batch = self._encode(self.get())
+        batch = self.get()
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema, options=_OPTIONS) as writer:
             writer.write_batch(batch)
         data = framed({"rows": batch.num_rows}, [sink.getvalue().to_pybytes()])
         if self.name is None:
             self.name = name_of(data)
-            CACHE.put(self.name, self._held, _weight(self._held, batch))
+            CACHE.put(self.name, batch, batch.nbytes)
         return self.name, data
 
-    def _read(self) -> tuple[Any, int]:
+    def _read(self) -> tuple[pa.RecordBatch, int]:
         assert self.name is not None
         assert self._fetch is not None
         data = checked(self.name, self._fetch(self.name))
@@ -73,8 +73,7 @@ class Piece:
         table = pa.ipc.open_stream(pa.py_buffer(data).slice(at)).read_all().combine_chunks()
         batches = table.to_batches()
         batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
-        value = self._decode(batch)
-        return value, _weight(value, batch)
+        return batch, batch.nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +117,23 @@ class Memory:
         return sum(pile.rows - pile.done for pile in self.piles) + sum(s.rows for s in self.shelves.values())
 
 
+@dataclass
+class Opened:
+    """Shelves that a batch changes, by number: the keys that it concerns in hand, and the rows of the others."""
+
+    digits: int
+    keyed: dict[int, Keyed] = field(default_factory=dict)
+    left: dict[int, pa.RecordBatch] = field(default_factory=dict)
+
+    def of(self, hashed: int) -> Keyed:
+        """The keys in hand of the shelf of a hash."""
+        return self.keyed[shelf_of(hashed, self.digits)]
+
+    def left_of(self, number: int) -> list[pa.RecordBatch]:
+        """The rows of a shelf that are not in hand, if it had any."""
+        return [self.left[number]] if number in self.left else []
+
+
 class Rest:
     """How the memory of one pattern is written and read."""
 
@@ -133,34 +149,64 @@ class Rest:
     def pile(self, batch: pa.RecordBatch) -> Pile:
         """A pile of these events, which are in order."""
         times = batch.column("@time").to_numpy()
-        return Pile(Piece(_same, _same, batch), 0, len(times), int(times[0]), int(times[-1]))
+        return Pile(Piece(batch), 0, len(times), int(times[0]), int(times[-1]))
 
-    def shelf(self, keyed: Keyed) -> Shelf:
-        """A shelf of these keys."""
-        rows = sum(of.size for of in keyed.values())
-        due = min((of.partial[0].first for of in keyed.values() if of.partial), default=MAX_TIME)
-        hold = min((match.time for of in keyed.values() for match in of.waiting), default=MAX_TIME)
-        return Shelf(Piece(self._batch, self._keyed, keyed), rows, due, hold)
+    def shelf(self, rows: pa.RecordBatch) -> Shelf:
+        """A shelf of these rows."""
+        partial = rows.column("state").to_numpy() >= 0
+        firsts, times = (rows.column(name).to_numpy() for name in ("first", "time"))
+        due = int(firsts[partial].min(initial=MAX_TIME))
+        return Shelf(Piece(rows), len(partial), due, int(times[~partial].min(initial=MAX_TIME)))
 
-    def shelved(self, memory: Memory, changed: Mapping[int, Keyed]) -> tuple[dict[int, Shelf], int]:
+    def opened(self, memory: Memory, hashed: np.ndarray) -> Opened:
+        """The shelves of keys with these hashes: those keys in hand, the other rows as they are."""
+        opened = Opened(memory.digits)
+        numbers = shelves_of(hashed, memory.digits)
+        for number in np.unique(numbers).tolist():
+            opened.keyed[number] = {}
+            if number in memory.shelves:
+                rows = memory.shelves[number].piece.get()
+                mine = among(rows.column("hash").to_numpy(), hashed[numbers == number])
+                opened.keyed[number] = self._keyed(rows.filter(pa.array(mine)))
+                opened.left[number] = rows.filter(pa.array(~mine))
+        return opened
+
+    def over(self, memory: Memory, edge: int) -> np.ndarray:
+        """The hashes of keys with a partial match that began no later than an instant."""
+        found = [np.empty(0, dtype=np.uint64)]
+        for shelf in memory.shelves.values():
+            if shelf.due <= edge:
+                rows = shelf.piece.get()
+                state, first, hashed = (rows.column(name).to_numpy() for name in ("state", "first", "hash"))
+                found.append(hashed[(state >= 0) & (first <= edge)])
+        return np.concatenate(found)
+
+    def shelved(self, memory: Memory, opened: Opened) -> tuple[dict[int, Shelf], int]:
         """The shelves with those that a batch changed, spread over more or fewer as there are more or fewer rows."""
         shelves = dict(memory.shelves)
-        for number, keyed in changed.items():
+        for number, keyed in opened.keyed.items():
             shelves.pop(number, None)
-            if keyed:
-                shelves[number] = self.shelf(keyed)
+            rows = self._joined([*opened.left_of(number), *([self._batch(keyed)] if keyed else [])])
+            if rows.num_rows:
+                shelves[number] = self.shelf(rows)
         rows, digits = sum(shelf.rows for shelf in shelves.values()), memory.digits
         while rows > _LARGE << digits and digits < 8:
             digits += 2
         while digits and rows < _SMALL << digits:
             digits -= 2
         if digits != memory.digits:
-            spread: dict[int, Keyed] = {}
-            for number in sorted(shelves):
-                for key, of in shelves[number].piece.get().items():
-                    spread.setdefault(shelf_of(of.hash, digits), {})[key] = of
-            shelves = {number: self.shelf(keyed) for number, keyed in spread.items()}
+            whole = self._joined([shelves[number].piece.get() for number in sorted(shelves)])
+            numbers = shelves_of(whole.column("hash").to_numpy(), digits)
+            shelves = {number: self.shelf(whole.take(pa.array(np.flatnonzero(numbers == number))))
+                       for number in np.unique(numbers).tolist()}  # fmt: skip
         return {number: shelves[number] for number in sorted(shelves)}, digits
+
+    def _joined(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+        """Rows of several as one, in order of the hashes; those of a key stay in theirs."""
+        batches = pa.Table.from_batches(parts, self.partial).combine_chunks().to_batches()
+        if not batches:
+            return pa.RecordBatch.from_pylist([], schema=self.partial)
+        return batches[0].take(pa.array(np.argsort(batches[0].column("hash").to_numpy(), kind="stable")))
 
     def saved(self, memory: Memory, known: Container[str]) -> Saved:
         parts: dict[str, bytes] = {}
@@ -178,11 +224,8 @@ class Rest:
 
     def restored(self, head: bytes, fetch: Fetch) -> Memory:
         said, _ = unframed(head)
-        piles = [Pile(Piece(_same, _same, name=name, fetch=fetch), *numbers) for name, *numbers in said["piles"]]
-        shelves = {
-            number: Shelf(Piece(self._batch, self._keyed, name=name, fetch=fetch), *numbers)
-            for name, number, *numbers in said["shelves"]
-        }
+        piles = [Pile(Piece(name=name, fetch=fetch), *numbers) for name, *numbers in said["piles"]]
+        shelves = {number: Shelf(Piece(name=name, fetch=fetch), *numbers) for name, number, *numbers in said["shelves"]}
         return Memory(tuple(piles), shelves, said["digits"], said["seen"])
 
     def _batch(self, keyed: Keyed) -> pa.RecordBatch:
@@ -250,12 +293,3 @@ def listed(column: pa.Array) -> list[Any]:
 def _waits(whole: Whole) -> tuple[Any, ...]:
     """The numbers of a match that waits, in the columns of a partial match; it has no state."""
     return (-1, 0, False, whole.start, whole.onward, whole.first, whole.last, True, whole.time)
-
-
-def _weight(value: Any, batch: pa.RecordBatch) -> int:
-    """About how much memory it takes: rows as columns, or as a tuple each."""
-    return batch.nbytes if value is batch else _TUPLE * batch.num_rows
-
-
-def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch
