@@ -71,8 +71,8 @@ def test_on_a_run_and_on_its_record(advise: Any) -> None:
 
 
 def test_what_may_be_late_is_asked(advise: Any) -> None:
-    strict = json.loads(advise("game.py", "--json", "--late", "0")[1])
-    loose = json.loads(advise("game.py", "--json", "--late", "0.5")[1])
+    strict = json.loads(advise("game.py", "--json", "--rows", "3000", "--late", "0")[1])
+    loose = json.loads(advise("game.py", "--json", "--rows", "3000", "--late", "0.5")[1])
     assert loose["recommended"]["delay"] == 0 < strict["recommended"]["delay"] + strict["recommended"]["lateness"]
 
 

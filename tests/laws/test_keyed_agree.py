@@ -27,7 +27,7 @@ def both(function: KeyedFunction, ordered: bool, key: tuple[str, ...]) -> Both:
     return Both(KeyedMachine(rule, (side,)), Keyed(rule, (side,)), side, lambda _, row: row["key"])
 
 
-@law(300)
+@law(150)
 @given(keys, st.booleans(), batches(told_rows()), st.sampled_from([0, 2048]))
 def test_both_agree(key: tuple[str, ...], ordered: bool, steps: list[Batch], small: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -24,7 +24,7 @@ def stopped(machine: ByRow | ByColumn, batch: Batch) -> Given | str:
         return error.what
 
 
-@law(400)
+@law(200)
 @given(rules(), batches() | even(), st.booleans())
 def test_engine_and_reference_agree(rule: Match, played: list[Batch], small: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -41,7 +41,7 @@ def test_engine_and_reference_agree(rule: Match, played: list[Batch], small: boo
         assert reference.machine.held() == 0
 
 
-@law(200)
+@law(120)
 @given(overtaking(), even())
 def test_they_agree_where_matches_wait_for_earlier_ones(rule: Match, played: list[Batch]) -> None:
     reference, engine, waited = ByRow(rule, side()), ByColumn(rule, side()), False

@@ -54,7 +54,7 @@ def sized(given: Sizes) -> Iterator[None]:
         yield
 
 
-@law(300)
+@law(150)
 @given(plans(), scripts(max_batches=12), sizes)
 def test_runs_of_any_size_agree_with_the_reference(plan: Plan, steps: list[Step], given: Sizes) -> None:
     with sized(given):
@@ -83,7 +83,7 @@ class Store:
         return self.parts[name]
 
 
-@law(100)
+@law(60)
 @given(plans(), scripts(max_batches=12), sizes, st.data())
 def test_a_memory_saved_in_parts_goes_on_with_the_same_panes_and_bytes(
     plan: Plan, steps: list[Step], given: Sizes, data: st.DataObject
