@@ -105,7 +105,7 @@ def test_row_14_a_zombie_never_gets_a_row_in(spark, finished, tmp_path, kind):
                 time.sleep(0.01)
             with pytest.raises(CheckpointError, match=f"process {zombie.process.pid} on this machine runs it"):
                 gated(*mine)
-            zombie.send(signal.SIGSTOP)
+            zombie.pause()
             gated(*mine)
             after = written(kind, place)
             assert after == every_pane(finished)

@@ -106,6 +106,14 @@ class Run:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
+    def pause(self) -> None:
+        """Stop every process of the session, and see that all of them have: a signal takes a moment to arrive."""
+        states = {""}
+        while states != {"T"}:
+            self.send(signal.SIGSTOP)
+            time.sleep(_LOOK)
+            states = {state for _, session, state in _processes() if session == self.process.pid and state not in "ZX"}
+
     def kill(self) -> None:
         """Kill every process of the session, and see that none is left."""
         while True:
