@@ -89,7 +89,7 @@ def main() -> int:
         print("making an archive of Spark's classes, once", flush=True)
         os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")  # this run is over before it is fast
         _short_run()
-        _ended()
+        ended()
     print(file)
     return 0
 
@@ -108,7 +108,7 @@ def _short_run() -> None:
         short.run(checkpoint=f"{folder}/checkpoint", batch_every="0", until="end")
 
 
-def _ended() -> None:
+def ended() -> None:
     """Let the JVM end, which writes its archive then."""
     from pyspark.sql import SparkSession
 

@@ -19,16 +19,14 @@ PACKAGE = os.path.dirname(pyspark.__file__)
 SHORT = """
 import sys
 from pathlib import Path
+from penstock.spark.class_archive import ended
 from penstock.spark.session import session
 spark = session(master="local[1]")
 options = spark.sparkContext.getConf().get("spark.driver.extraJavaOptions", "")
 print("leaves" if "ArchiveClassesAtExit" in options else "uses" if ".jsa" in options else "neither", end=" ")
-gateway = spark.sparkContext._gateway
-print("mapped" if sys.argv[1] in Path(f"/proc/{gateway.proc.pid}/maps").read_text() else "not mapped")
-spark.stop()
-gateway.shutdown()
-gateway.proc.stdin.close()
-gateway.proc.wait()
+jvm = spark.sparkContext._gateway.proc.pid
+print("mapped" if sys.argv[1] in Path(f"/proc/{jvm}/maps").read_text() else "not mapped")
+ended()
 """
 
 
