@@ -68,9 +68,8 @@ class Kafka:
     def read(self, split: Split) -> Iterator[Chunk]:
         """The messages of some partitions, each in order."""
         from penstock.sources.reading.kafka_rows import kafka_chunks
-        from penstock.sources.reading.uncollected import uncollected
 
-        return uncollected(kafka_chunks(self, split["parts"]))
+        return kafka_chunks(self, split["parts"])
 
     def partitions(self, at: Offsets) -> list[str]:
         """Those that were found so far."""

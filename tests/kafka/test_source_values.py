@@ -27,6 +27,7 @@ from penstock.sources.reading.avro_values import AvroValues, Writer
 from penstock.sources.reading.json_alike import alike, columns
 from penstock.sources.reading.json_values import json_values
 from penstock.sources.reading.raw_bytes import LONGEST, bytes_of, kept
+from penstock.sources.reading.values import Values
 from tests.sources.test_text_files import BAD_JSON, EVERY, GOOD_JSON
 
 EVERY_SCHEMA = schema(EVERY)
@@ -52,7 +53,7 @@ def test_4_9_json_is_read_as_in_a_file_of_lines(repeated):
     """Rows 4 and 9: what is bad there is bad here, and its neighbours are not harmed."""
     texts = [text.encode("utf-8", "surrogatepass") for text, _ in [*GOOD_JSON, *BAD_JSON]] * repeated
     random.Random(7).shuffle(texts)
-    rows, raws = rows_of(json_values(texts, EVERY_SCHEMA), EVERY_SCHEMA)
+    rows, raws = rows_of(json_values(Values.of(texts), EVERY_SCHEMA), EVERY_SCHEMA)
     assert len(rows) == len(texts)
     plain = dict.fromkeys(EVERY_SCHEMA.names)
     good = {text.encode("utf-8", "surrogatepass"): {**plain, **row} for text, row in GOOD_JSON}
@@ -82,7 +83,7 @@ def test_4_9_json_is_read_as_in_a_file_of_lines(repeated):
 def test_4_a_poison_value_is_a_reason_among_rows(value, why):
     """Row 4: including values that no file of lines could hold."""
     values = [b'{"n": 1}'] * 20 + [value] + [b'{"n": 2}'] * 20
-    rows, raws = rows_of(json_values(values, EVERY_SCHEMA), EVERY_SCHEMA)
+    rows, raws = rows_of(json_values(Values.of(values), EVERY_SCHEMA), EVERY_SCHEMA)
     assert [row["n"] for row in rows[:20] + rows[21:]] == [1] * 20 + [2] * 20
     assert why in rows[20]
     if len(value) <= LONGEST:
@@ -93,7 +94,7 @@ def test_4_a_poison_value_is_a_reason_among_rows(value, why):
 
 def test_a_value_over_several_lines_is_one_row():
     values = [b'{\n  "n": 1,\n  "s": "a"\n}', b'{"n": 2}', b'\n{"n": 3}\n'] * 50
-    rows, _ = rows_of(json_values(values, EVERY_SCHEMA), EVERY_SCHEMA)
+    rows, _ = rows_of(json_values(Values.of(values), EVERY_SCHEMA), EVERY_SCHEMA)
     assert [row["n"] for row in rows] == [1, 2, 3] * 50
 
 
@@ -140,10 +141,10 @@ def objects(draw):
 @settings(max_examples=300)
 @given(objects())
 def test_objects_that_are_alike_are_read_at_once_as_the_general_reader_reads_them(values):
-    at_once, _ = rows_of(json_values(values, EVERY_SCHEMA), EVERY_SCHEMA)
+    at_once, _ = rows_of(json_values(Values.of(values), EVERY_SCHEMA), EVERY_SCHEMA)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("penstock.sources.reading.json_values._alike", lambda *given: None)
-        general, _ = rows_of(json_values(values, EVERY_SCHEMA), EVERY_SCHEMA)
+        general, _ = rows_of(json_values(Values.of(values), EVERY_SCHEMA), EVERY_SCHEMA)
     assert repr(at_once) == repr(general)
 
 
@@ -235,9 +236,9 @@ def test_flat_avro_is_read_at_once_as_it_is_one_by_one(made, data):
             spoilt[data.draw(st.integers(0, len(spoilt) - 1))] ^= 1 << data.draw(st.integers(0, 7))
         values.insert(data.draw(st.integers(0, len(values))), data.draw(st.sampled_from(
             [value[: len(value) // 2], value + b"\1", bytes(spoilt)])))  # fmt: skip
-    at_once, _ = rows_of(AvroValues(json.dumps(avro), None, 1.0)(values, columns), columns)
+    at_once, _ = rows_of(AvroValues(json.dumps(avro), None, 1.0)(Values.of(values), columns), columns)
     writer = Writer.of(json.dumps(avro), None)
-    alone, _ = rows_of([writer._one_by_one(values, range(len(values)), columns)], columns)
+    alone, _ = rows_of([writer._one_by_one(Values.of(values), 0, range(len(values)), columns)], columns)
     for one, other in zip(at_once, alone, strict=True):
         if not isinstance(one, str) and isinstance(other, str) and len(columns.names) < len(avro["fields"]):
             continue  # a value that nobody asked for is not judged
@@ -264,7 +265,7 @@ def test_4_9_poison_in_avro_is_a_reason_among_rows():
     surrogate = good.replace(b"red", b"\xed\xa0\x80")
     nul = good.replace(b"red", b"r\0d")
     values = [good, b"", good[:-1], good + b"x", b'{"team": "red"}', surrogate, nul, good]
-    rows, raws = rows_of(AvroValues(json.dumps(SCORE), None, 1.0)(values, COLUMNS), COLUMNS)
+    rows, raws = rows_of(AvroValues(json.dumps(SCORE), None, 1.0)(Values.of(values), COLUMNS), COLUMNS)
     expected = {"team": "red", "points": None, "at": from_datetime(NOON)}
     assert rows[0] == rows[7] == expected
     assert rows[6] == {**expected, "team": "r\0d"}
@@ -275,10 +276,10 @@ def test_4_9_poison_in_avro_is_a_reason_among_rows():
     assert isinstance(rows[5], str)
     assert all(bytes_of(raws[place]) == values[place] for place in raws)
     other = schema("team long, points long, missing double")
-    rows, _ = rows_of(AvroValues(json.dumps(SCORE), None, 1.0)([good], other), other)
+    rows, _ = rows_of(AvroValues(json.dumps(SCORE), None, 1.0)(Values.of([good]), other), other)
     assert "column 'team'" in rows[0]
     less = schema("points long, missing double")
-    rows, _ = rows_of(AvroValues(json.dumps(SCORE), None, 1.0)([good], less), less)
+    rows, _ = rows_of(AvroValues(json.dumps(SCORE), None, 1.0)(Values.of([good]), less), less)
     assert rows == [{"points": None, "missing": None}]
 
 
@@ -300,7 +301,8 @@ def test_avro_that_is_not_flat_is_read_too():
     row = {"price": Decimal("12.50"), "tags": ["a"], "id": number, "day": date(2026, 1, 31)}
     columns = schema("price decimal(6,2), id string, day date")
     rows, _ = rows_of(
-        AvroValues(json.dumps(avro), None, 1.0)([encoded(fastavro.parse_schema(avro), row)], columns), columns
+        AvroValues(json.dumps(avro), None, 1.0)(Values.of([encoded(fastavro.parse_schema(avro), row)]), columns),
+        columns,
     )
     assert rows == [{"price": Decimal("12.50"), "id": str(number), "day": date(2026, 1, 31)}]
 
@@ -345,7 +347,7 @@ def test_a_registry_says_what_values_are_made_of(registry):
     values = [heads[7] + good, heads[8] + old, heads[9] + good, good, b"", heads[7] + good[:3], heads[7] + good]
     for reader in (None, json.dumps(SCORE)):
         decode = AvroValues(reader, Registry(url, Secret("ann:word")), 5.0)
-        rows, raws = rows_of(decode(values, COLUMNS), COLUMNS)
+        rows, raws = rows_of(decode(Values.of(values), COLUMNS), COLUMNS)
         assert rows[0] == rows[6] == {"team": "red", "points": 5, "at": from_datetime(NOON)}
         assert rows[1] == {"team": "old", "points": None, "at": from_datetime(NOON)}
         assert rows[2] == "the registry has no Avro schema 9"
@@ -360,5 +362,5 @@ def test_a_registry_says_what_values_are_made_of(registry):
 def test_25_a_registry_that_is_away_stops_the_run_without_its_password():
     decode = AvroValues(None, Registry("http://127.0.0.1:1", Secret("ann:word")), 0.1)
     with pytest.raises(SourceError, match=r"schema registry at http://127.0.0.1:1 did not give the schema 3") as told:
-        list(decode([b"\0\0\0\0\3x"], COLUMNS))
+        list(decode(Values.of([b"\0\0\0\0\3x"]), COLUMNS))
     assert "word" not in str(told.value)

@@ -28,6 +28,8 @@ _OURS = {
 }
 DENIED = 5.0  # seconds after which a password that is not taken is wrong: a broker that starts may not know it yet
 _PAUSE = 0.2
+# What syslog calls an emergency, alert, critical, error, warning, notice, information; and what is for finding faults.
+_LEVELS = (*[logging.CRITICAL] * 3, logging.ERROR, logging.WARNING, logging.INFO, logging.INFO, logging.DEBUG)
 _clients: dict[tuple[object, ...], Any] = {}
 
 logger = logging.getLogger("penstock.kafka")
@@ -47,17 +49,18 @@ class Cluster:
         """How long a silent broker is waited for."""
         return self.timeout / 1_000_000
 
-    def client(self, said: Said, **more: Any) -> dict[str, Any]:
-        """What a client is made with: the only place where secrets are revealed."""
+    def plain(self) -> dict[str, Any]:
+        """The settings of any client: the only place where secrets are revealed."""
         return {
             "reconnect.backoff.max.ms": 1_000,
             "topic.metadata.refresh.interval.ms": 60_000,
             **{name: revealed(value) for name, value in self.settings},
-            **more,
             "bootstrap.servers": self.servers,
-            "error_cb": said,
-            "logger": logger,
         }
+
+    def client(self, said: Said, **more: Any) -> dict[str, Any]:
+        """What a client of confluent-kafka's is made with."""
+        return {**self.plain(), **more, "bootstrap.servers": self.servers, "error_cb": said, "logger": logger}
 
     def scrubbed(self, text: object) -> str:
         """What a client said, without a secret that it may have repeated."""
@@ -180,6 +183,11 @@ def passing(error: Any) -> bool:
         KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.FENCED_LEADER_EPOCH,
     }  # fmt: skip
     return bool(error.retriable()) or error.code() in passes
+
+
+def logged(severity: int, text: str) -> None:
+    """A line of a client's own log, by the severity that syslog has for it."""
+    logger.log(_LEVELS[min(severity, len(_LEVELS) - 1)], text)
 
 
 def _text(error: BaseException) -> str:

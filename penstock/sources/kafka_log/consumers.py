@@ -10,10 +10,13 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from penstock.sources.kafka_log.cluster import Cluster, Said, made, passing
+import numpy as np
+
+from penstock.sources.kafka_log.cluster import Cluster, Said, logged, made, passing
 from penstock.sources.kafka_log.errors import nothing_came, out_of_range, refused
+from penstock.sources.kafka_log.librdkafka import Consumer, Messages
 from penstock.sources.kafka_log.topics import named
 
 T = TypeVar("T")
@@ -45,14 +48,13 @@ class Reading:
     isolation: str
     group: str | None = None
 
-    def consumer(self) -> tuple[Any, Said]:
+    def consumer(self) -> tuple[Consumer, Said]:
         """A new consumer."""
 
-        def make(said: Said) -> Any:
-            from confluent_kafka import Consumer
-
-            told = {**PREFETCH, **dict(self.cluster.client(said)), **NEEDED}
-            return Consumer({**told, "isolation.level": self.isolation, "group.id": self.group or "penstock"})
+        def make(said: Said) -> Consumer:
+            told = {**PREFETCH, **self.cluster.plain(), **NEEDED}
+            named = {"isolation.level": self.isolation, "group.id": self.group or "penstock"}
+            return Consumer({**told, **named}, said, logged)
 
         return made(self.cluster, make)
 
@@ -78,7 +80,7 @@ class Span:
 class Assigned:
     """A consumer, the one partition it has, and the offset that it gives next; None where that is not known."""
 
-    consumer: Any
+    consumer: Consumer
     said: Said
     key: tuple[object, ...]
     place: tuple[str, int]
@@ -93,19 +95,16 @@ _owner = 0
 
 def ready(reading: Reading, span: Span) -> Assigned:
     """The consumer of a partition, at the beginning of a range; the fetching goes on while others are read."""
-    from confluent_kafka import TopicPartition
-
     one = _taken(reading, span)
-    place = TopicPartition(span.topic, span.partition, span.low)
     if one.paused:
-        one.consumer.resume([place])
+        one.consumer.resume(*one.place)
     if one.at != span.low:
-        one.consumer.assign([place])
+        one.consumer.assign(*one.place, span.low)
     one.at, one.paused = span.low, False
     return one
 
 
-def messages(one: Assigned, reading: Reading, span: Span, taken: Callable[[list[Any]], T]) -> Iterator[T]:
+def messages(one: Assigned, reading: Reading, span: Span, taken: Callable[[Messages], T]) -> Iterator[T]:
     """What is taken of the messages of a range in order, some thousands at a time.
 
     The messages themselves are let go at once: their memory is that of the next ones, and still in the cache.
@@ -113,12 +112,16 @@ def messages(one: Assigned, reading: Reading, span: Span, taken: Callable[[list[
     at, deadline = span.low, time.monotonic() + reading.cluster.seconds
     try:
         while at < span.high:
-            before = at
-            got, at, beyond = _within(_consumed(one, reading, min(BLOCK, span.high - at)), at, reading, span)
+            before, some = at, None
+            got = _consumed(one, reading, min(BLOCK, span.high - at))
+            try:
+                mine, at, beyond = _within(got, at, reading, span)
+                if len(mine):
+                    some = taken(mine)
+            finally:
+                got.let_go()
             if at > before:
                 one.at = None if beyond else at
-                some = taken(got) if got else None
-                del got
                 if some is not None:
                     yield some
                 deadline = time.monotonic() + reading.cluster.seconds
@@ -166,58 +169,50 @@ def _taken(reading: Reading, span: Span) -> Assigned:
     return found
 
 
-def _consumed(one: Assigned, reading: Reading, most: int) -> list[Any]:
+def _consumed(one: Assigned, reading: Reading, most: int) -> Messages:
     """What is there, at once; else what comes first."""
     from confluent_kafka import KafkaException
 
     try:
-        got: list[Any] = one.consumer.consume(most, 0)
-        if not got:
-            first = one.consumer.poll(QUIET)
-            got = [] if first is None else [first]
-        return got
+        got = one.consumer.take(most, 0)
+        return got if len(got) else one.consumer.take(1, QUIET)
     except KafkaException as error:
         raise refused(reading.cluster.servers, reading.cluster.scrubbed(error.args[0]), "reading") from None
 
 
-def _within(got: list[Any], at: int, reading: Reading, span: Span) -> tuple[list[Any], int, bool]:
+def _within(got: Messages, at: int, reading: Reading, span: Span) -> tuple[Messages, int, bool]:
     """The messages of a range, how far it is read with them, and whether the consumer is beyond its end."""
-    from confluent_kafka import Message
-
-    if any(map(Message.error, got)):
-        got, at = _without_events(got, at, reading, span)
-    if not got:
+    failed = got.failures
+    if failed.any():
+        at = _heard(got, np.flatnonzero(failed), at, reading, span)
+        got = got[failed == 0]
+    if not len(got):
         return got, at, at > span.high
-    last = got[-1].offset()
-    if last < span.high:
-        at = max(at, last + 1)
+    offsets = got.offsets
+    if offsets[-1] < span.high:
+        at = max(at, int(offsets[-1]) + 1)
         return got, at, at > span.high
-    return [message for message in got if message.offset() < span.high], span.high, True
+    return got[offsets < span.high], span.high, True
 
 
-def _without_events(got: list[Any], at: int, reading: Reading, span: Span) -> tuple[list[Any], int]:
-    """Messages without the errors and ends among them; the end of a partition says how far it is read."""
+def _heard(got: Messages, failed: np.ndarray, at: int, reading: Reading, span: Span) -> int:
+    """How far a partition is read by the ends among messages; errors among them that do not pass are raised."""
     from confluent_kafka import KafkaError
 
     gone = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE, KafkaError.UNKNOWN_TOPIC_OR_PART,
             KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_ID)  # fmt: skip
-    plain = []
-    for message in got:
-        error = message.error()
-        if error is None:
-            plain.append(message)
-        elif error.code() == KafkaError._PARTITION_EOF:
-            at = max(at, message.offset())
+    for row in failed.tolist():
+        error = got.error(row)
+        if error.code() == KafkaError._PARTITION_EOF:
+            at = max(at, int(got.offsets[row]))
         elif error.code() in gone:
             raise out_of_range(span.name, span.low, span.high, reading.cluster.scrubbed(error.str()))
         elif not passing(error):
             raise refused(reading.cluster.servers, reading.cluster.scrubbed(error.str()), f"reading {span.name}")
-    return plain, at
+    return at
 
 
 def _pause(one: Assigned) -> None:
     """Stop the fetching at the end of a log: what trickles in is fetched in one go when it is asked for."""
-    from confluent_kafka import TopicPartition
-
-    one.consumer.pause([TopicPartition(*one.place)])
+    one.consumer.pause(*one.place)
     one.paused = True

@@ -6,12 +6,14 @@ of a block together, in numpy, with the place that each has reached; a record th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from penstock.sources.reading.values import Values
 
 PAD = 16  # bytes behind the last message that may be looked at
 _PLAIN = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
@@ -50,9 +52,9 @@ class Flat:
 
     fields: tuple[Field, ...]
 
-    def columns(self, values: Sequence[bytes], wanted: Collection[str]) -> tuple[pa.RecordBatch, np.ndarray]:
-        """The wanted columns of the records that could be read, and which ones those are."""
-        walk = Walk.over(values)
+    def columns(self, values: Values, head: int, wanted: Collection[str]) -> tuple[pa.RecordBatch, np.ndarray]:
+        """The wanted columns of the records that could be read, and which ones those are; a head is passed over."""
+        walk = Walk.over(values, head)
         read = [(one.name, walk.field(one)) for one in self.fields]
         walk.good &= walk.at == walk.end
         rows = pa.array(np.flatnonzero(walk.good))
@@ -92,12 +94,11 @@ class Walk:
         self.words = np.ndarray(len(self.data) - 7, "<u8", self.data, strides=(1,))
 
     @staticmethod
-    def over(values: Sequence[bytes]) -> Walk:
-        """The records laid end to end."""
-        sizes = np.fromiter(map(len, values), np.int64, len(values))
-        buffer = pa.py_buffer(b"".join([*values, bytes(PAD)]))
-        ends = np.cumsum(sizes)
-        return Walk(np.frombuffer(buffer, np.uint8), buffer, ends - sizes, ends)
+    def over(values: Values, head: int) -> Walk:
+        """The records laid end to end, each after the bytes of its head."""
+        data = values.laid(PAD)
+        edges = values.edges - values.edges[0]
+        return Walk(data, pa.py_buffer(data), edges[:-1] + head, edges[1:])
 
     def field(self, one: Field) -> Read:
         """One field of every record; those for which it goes wrong are not good any more and stay where they are."""

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.arrow import arrow_schema, to_arrow
 from penstock.decode import decode
@@ -21,6 +22,7 @@ from penstock.sources.reading.avro_columns import Flat, flat
 from penstock.sources.reading.chunks import Piece, fitted
 from penstock.sources.reading.conform import shortened
 from penstock.sources.reading.raw_bytes import kept
+from penstock.sources.reading.values import Values
 from penstock.sources.source import Undecoded
 
 HEAD = 5  # of a registry's messages: a zero, and the number of the schema in four bytes
@@ -35,23 +37,22 @@ class AvroValues:
     seconds: float
     writers: dict[int, Writer | str] = field(default_factory=dict)
 
-    def __call__(self, values: Sequence[bytes], schema: Schema) -> Iterator[Piece]:
+    def __call__(self, values: Values, schema: Schema) -> Iterator[Piece]:
         """The rows of values by their places."""
         if self.registry is None:
-            yield from self._of(0, range(len(values)), values, values, schema)
+            yield from self._of(0, np.arange(len(values)), 0, values, schema)
             return
         for number, places in _by_schema(values):
             if number < 0:
-                yield _headless(places, values, schema)
+                yield _headless(places.tolist(), values, schema)
             else:
-                yield from self._of(number, places, [values[at][HEAD:] for at in places], values, schema)
+                yield from self._of(number, places, HEAD, values, schema)
 
-    def _of(self, number: int, places: Sequence[int], bodies: Sequence[bytes], values: Sequence[bytes],
-            schema: Schema) -> Iterator[Piece]:  # fmt: skip
+    def _of(self, number: int, at: np.ndarray, head: int, values: Values, schema: Schema) -> Iterator[Piece]:
         """Bodies that one schema has written, of the values at these places."""
         writer = self._writer(number)
-        at = np.arange(len(places)) if isinstance(places, range) else np.array(places, np.int64)
-        made = [_unknown(len(bodies), writer, schema)] if isinstance(writer, str) else writer.pieces(bodies, schema)
+        mine = values if len(at) == len(values) else values.take(at)
+        made = [_unknown(len(at), writer, schema)] if isinstance(writer, str) else writer.pieces(mine, head, schema)
         for piece in made:
             undecoded = (replace(one, offset=int(at[one.offset])) for one in piece.undecoded)
             kept_whole = tuple(replace(one, raw=kept(values[one.offset])) for one in undecoded)
@@ -85,22 +86,22 @@ class Writer:
         read = None if same or reader is None else fastavro.parse_schema(json.loads(reader))
         return Writer(fastavro.parse_schema(plain), read, flat(plain) if same else None)
 
-    def pieces(self, values: Sequence[bytes], schema: Schema) -> Iterator[Piece]:
+    def pieces(self, values: Values, head: int, schema: Schema) -> Iterator[Piece]:
         """The rows of values: those that the columns could not make are read one by one, for their reasons."""
         if self.flat is None:
-            yield self._one_by_one(values, range(len(values)), schema)
+            yield self._one_by_one(values, head, range(len(values)), schema)
             return
-        columns, good = self.flat.columns(values, schema.names)
+        columns, good = self.flat.columns(values, head, schema.names)
         places = np.flatnonzero(good)
         piece = fitted(columns, schema, places, "")
         yield replace(piece, undecoded=tuple(_unplaced(one) for one in piece.undecoded))
         if len(places) < len(values):
-            yield self._one_by_one(values, np.flatnonzero(~good).tolist(), schema)
+            yield self._one_by_one(values, head, np.flatnonzero(~good).tolist(), schema)
 
-    def _one_by_one(self, values: Sequence[bytes], places: Sequence[int], schema: Schema) -> Piece:
+    def _one_by_one(self, values: Values, head: int, places: Sequence[int], schema: Schema) -> Piece:
         rows, offsets, undecoded = [], [], []
         for at in places:
-            row, why = self._row(values[at], schema)
+            row, why = self._row(values[at][head:], schema)
             if why is None:
                 rows.append(row)
                 offsets.append(at)
@@ -128,21 +129,18 @@ def _unplaced(one: Undecoded) -> Undecoded:
     return replace(one, reason=one.reason.removeprefix(": "))
 
 
-def _by_schema(values: Sequence[bytes]) -> Iterable[tuple[int, Sequence[int]]]:
+def _by_schema(values: Values) -> Iterable[tuple[int, np.ndarray]]:
     """The numbers of schemas, each with the places of its values; -1 for those that begin with none."""
-    if len({value[:HEAD] for value in values}) == 1:  # as it nearly always is
-        return [(_number(values[0]), range(len(values)))]
-    places: dict[int, list[int]] = {}
-    for at, value in enumerate(values):
-        places.setdefault(_number(value), []).append(at)
-    return sorted(places.items())
+    heads = pc.binary_slice(values.array.cast(pa.binary()), 0, HEAD).dictionary_encode()
+    numbers = np.array([_number(head) for head in heads.dictionary.to_pylist()], np.int64)[heads.indices.to_numpy()]
+    return [(number, np.flatnonzero(numbers == number)) for number in np.unique(numbers).tolist()]
 
 
 def _number(value: bytes) -> int:
     return int.from_bytes(value[1:HEAD]) if len(value) >= HEAD and value[0] == 0 else -1
 
 
-def _headless(places: Sequence[int], values: Sequence[bytes], schema: Schema) -> Piece:
+def _headless(places: Sequence[int], values: Values, schema: Schema) -> Piece:
     reasons = ("the value is empty", "the value does not begin as a registry's do: a zero and a schema's number")
     return _none(schema, tuple(Undecoded(at, kept(values[at]), reasons[bool(values[at])]) for at in places))
 

@@ -14,15 +14,16 @@ from penstock.sources.reading.chunks import Piece, without
 from penstock.sources.reading.json_alike import alike, columns
 from penstock.sources.reading.json_lines import Lines, apart
 from penstock.sources.reading.raw_bytes import kept
+from penstock.sources.reading.values import Values
 from penstock.sources.source import Undecoded
 
 
-def json_values(values: Sequence[bytes], schema: Schema) -> Iterator[Piece]:
+def json_values(values: Values, schema: Schema) -> Iterator[Piece]:
     """The rows of values that are one after the other; the offset of a row is its place among them."""
-    sizes = np.fromiter(map(len, values), np.int64, len(values))
+    sizes = values.sizes
     ends = np.cumsum(sizes + 1) - 1
     starts = ends - sizes
-    text = b"\n".join(values)
+    text = values.lines()
     if (whole := _alike(values, text, starts, ends, schema)) is not None:
         yield whole
         return
@@ -39,9 +40,9 @@ def json_values(values: Sequence[bytes], schema: Schema) -> Iterator[Piece]:
         yield _blank(values, np.flatnonzero(unseen).tolist(), schema)
 
 
-def _alike(values: Sequence[bytes], text: bytes, starts: np.ndarray, ends: np.ndarray, schema: Schema) -> Piece | None:
+def _alike(values: Values, text: bytes, starts: np.ndarray, ends: np.ndarray, schema: Schema) -> Piece | None:
     """All values as columns, where they look like the first."""
-    look = alike(values[0]) if values else None
+    look = alike(values[0]) if len(values) else None
     try:
         made = None if look is None else columns(look, text, starts, ends, schema)
     except pa.ArrowInvalid:
@@ -52,7 +53,7 @@ def _alike(values: Sequence[bytes], text: bytes, starts: np.ndarray, ends: np.nd
     return without(rows, np.arange(len(values)), bad, {row: kept(values[row]) for row in bad})
 
 
-def _placed(piece: Piece, starts: np.ndarray, values: Sequence[bytes]) -> Piece:
+def _placed(piece: Piece, starts: np.ndarray, values: Values) -> Piece:
     """A piece whose offsets are places of bytes, with places among values."""
     undecoded = []
     for bad in piece.undecoded:
@@ -64,7 +65,7 @@ def _placed(piece: Piece, starts: np.ndarray, values: Sequence[bytes]) -> Piece:
     return Piece(offsets, piece.rows, tuple(undecoded))
 
 
-def _blank(values: Sequence[bytes], places: Sequence[int], schema: Schema) -> Piece:
+def _blank(values: Values, places: Sequence[int], schema: Schema) -> Piece:
     """Values with nothing in them: a file may have empty lines, and they are no rows of it; a message is kept."""
     blank = tuple(Undecoded(at, kept(values[at]), "the value is empty") for at in places)
     return Piece(np.zeros(0, np.int64), pa.RecordBatch.from_pylist([], schema=arrow_schema(schema)), blank)

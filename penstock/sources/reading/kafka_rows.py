@@ -18,6 +18,7 @@ from penstock.sources.reading.chunks import Piece, chunks, without
 from penstock.sources.reading.conform import Bad, conformed
 from penstock.sources.reading.kafka_blocks import Block, Cutting
 from penstock.sources.reading.raw_bytes import kept
+from penstock.sources.reading.values import Values
 from penstock.sources.source import Chunk, Undecoded
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ BLOCK_BYTES = 8 << 20  # of values that are decoded together
 NULL = "the value is null (a tombstone)"
 WIDTHS = {"long": 8, "int": 4}
 
-Decode = Callable[[Sequence[bytes], Schema], Iterator[Piece]]
+Decode = Callable[[Values, Schema], Iterator[Piece]]
 
 
 def kafka_chunks(reader: Kafka, parts: Sequence[Sequence[Any]]) -> Generator[Chunk]:
@@ -84,7 +85,7 @@ class Rows:
                 held, waiting = [], []
             waiting.append(block)
             logged = block.logged
-            if sum(map(len, waiting)) >= BLOCK or sum(one.size for one in waiting) >= BLOCK_BYTES:
+            if sum(map(len, waiting)) >= BLOCK or sum(one.values.size for one in waiting) >= BLOCK_BYTES:
                 held += self._pieces(waiting, span)
                 waiting = []
         yield from self._chunk(span, [*held, *self._pieces(waiting, span)], logged)
@@ -98,10 +99,10 @@ class Rows:
         if not blocks:
             return
         block = Block.joined(blocks)
-        if block.size < BLOCK_BYTES:
+        if block.values.size < BLOCK_BYTES:
             yield from self._decoded(block, span)
             return
-        sums = block.sums()
+        sums = np.cumsum(block.values.sizes)
         at = 0
         while at < len(block):
             low = int(sums[at - 1]) if at else 0
@@ -125,14 +126,14 @@ class Rows:
     def _valued(self, block: Block) -> Iterator[Piece]:
         """The rows of values by their places; one that is null is no row, unless the value is the column itself."""
         values = block.values
-        if not block.nulls or self.decode is alone:
+        if not values.nulls or self.decode is alone:
             yield from self.decode(values, self.shape.body)
             return
-        there = np.array([at for at, value in enumerate(values) if value is not None], np.int64)
-        for piece in self.decode([value for value in values if value is not None], self.shape.body):
+        there = np.flatnonzero(values.there)
+        for piece in self.decode(values.take(there), self.shape.body):
             undecoded = (replace(one, offset=int(there[one.offset])) for one in piece.undecoded)
             yield Piece(there[piece.offsets], piece.rows, tuple(undecoded))
-        nulls = tuple(Undecoded(at, "", NULL) for at, value in enumerate(values) if value is None)
+        nulls = tuple(Undecoded(at, "", NULL) for at in np.flatnonzero(~values.there).tolist())
         yield Piece(np.zeros(0, np.int64), pa.RecordBatch.from_pylist([], schema=arrow_schema(self.shape.body)), nulls)
 
     def _beside(self, block: Block, span: Span) -> tuple[list[pa.Array], Bad]:
@@ -157,10 +158,10 @@ def _in_order(chunk: Chunk) -> Chunk:
     return Chunk(chunk.partition, chunk.offsets[order], chunk.rows.take(pa.array(order)), undecoded)
 
 
-def alone(values: Sequence[Any], schema: Schema) -> Iterator[Piece]:
+def alone(values: Values, schema: Schema) -> Iterator[Piece]:
     """Values that are a column by themselves: text, or bytes as they are."""
     (column,) = schema.columns
-    array, bad = conformed(pa.array(values, pa.binary()), column.type)
+    array, bad = conformed(values.array.cast(pa.binary()), column.type)
     rows = pa.RecordBatch.from_arrays([array], schema=arrow_schema(schema))
     yield without(rows, np.arange(len(values)), {at: f"the value: {why}" for at, why in bad.items()},
                   {at: kept(values[at]) for at in bad})  # fmt: skip
