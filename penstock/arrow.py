@@ -70,6 +70,20 @@ def from_arrow(batch: pa.RecordBatch | pa.Table, schema: Schema) -> list[dict[st
     return rows
 
 
+def one_batch(rows: pa.Table) -> pa.RecordBatch:
+    """A table as one batch; refused where a column has more text than one can hold, for Arrow would give several."""
+    import pyarrow as pa
+
+    batches = rows.combine_chunks().to_batches()
+    if len(batches) > 1:
+        raise DataError(
+            f"{rows.num_rows:,} rows are more than one batch can hold",
+            f"they have {rows.nbytes:,} bytes in memory, and one column of them more than 2 GB of text",
+            "give the pipeline fewer rows at a time (batch_rows=...) or more shards (shards=...)",
+        )
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=rows.schema)
+
+
 def rows_through_arrow(step: MapBatches, rows: Sequence[dict[str, Any]], schema: Schema) -> list[dict[str, Any]]:
     """Rows through a user's function of an Arrow batch; ValueError where it gives another schema than it declared."""
     made = conforming_batch(step.function(to_arrow(rows, schema)), step.schema)
@@ -81,8 +95,7 @@ def conforming_batch(made: Any, schema: Schema) -> pa.RecordBatch:
     import pyarrow as pa
 
     if isinstance(made, pa.Table):
-        whole = made.combine_chunks().to_batches()
-        made = whole[0] if whole else pa.RecordBatch.from_pylist([], schema=made.schema)
+        made = one_batch(made)
     if not isinstance(made, pa.RecordBatch):
         raise ValueError(f"map_batches gave {type(made).__name__}, which is not an Arrow batch")
     wanted = arrow_schema(schema)

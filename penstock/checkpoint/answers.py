@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from penstock.arrow import one_batch
 from penstock.checkpoint.arrow_store import store_at
 from penstock.checkpoint.store import CheckpointError, local_path
 from penstock.engine.operators.answers import Answerer, Answers, joined_answers, places
@@ -58,7 +59,7 @@ class WrittenDown:
                 data = store.read(name)
                 assert data is not None
             asked, answers = _unsealed(data, f"{self.place}/{name}")
-            known = pa.Table.from_batches([known, asked]).combine_chunks().to_batches()[0]
+            known = one_batch(pa.Table.from_batches([known, asked]))
             found.append(answers)
             number += 1
 
@@ -118,7 +119,7 @@ def _unsealed(data: bytes, where: str) -> tuple[pa.RecordBatch, Answers]:
             "restore the file from a copy; if no sink has this batch yet, remove the file, and it is asked anew",
         )
     _, tables = unpacked(data[_SEAL:])
-    asked, made = (tables[name].combine_chunks().to_batches()[0] for name in ("questions", "answers"))
+    asked, made = (one_batch(tables[name]) for name in ("questions", "answers"))
     names = made.schema.names
     answers = pa.RecordBatch.from_arrays(made.columns[:-1], schema=made.schema.remove(len(names) - 1))
     return asked, Answers(answers, made.columns[-1])

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.aggregate import Aggregate
+from penstock.arrow import one_batch
 from penstock.engine.accumulator import Grouped
 from penstock.engine.assign import end_of
 from penstock.engine.cells import Cells, Held, take_column
@@ -68,10 +69,8 @@ def concat_rows(parts: Sequence[Rows]) -> Rows:
     """Rows one after the other."""
     if len(parts) == 1:
         return parts[0]
-    table = pa.Table.from_batches([part.batch for part in parts]).combine_chunks()
-    batches = table.to_batches()
     return Rows(
-        batches[0] if batches else parts[0].batch,
+        one_batch(pa.Table.from_batches([part.batch for part in parts])),
         np.concatenate([part.times for part in parts]),
         _place_of(parts),
         np.concatenate([part.offsets for part in parts]),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.arrow import one_batch
 from penstock.engine.cells import CELL_NUMBERS, Cells, concat_cells, empty_cells
 from penstock.engine.combine import Rows, concat_rows, keys_of
 from penstock.engine.compiled import Compiled
@@ -110,9 +111,8 @@ def read_blob(compiled: Compiled, data: bytes) -> Blob:
     suspects = None
     if "suspects" in tables:
         places = tables["places"]
-        batches = tables["suspects"].combine_chunks().to_batches()
         suspects = Rows(
-            batches[0] if batches else compiled.row_schema.empty_table().to_batches()[0],
+            one_batch(tables["suspects"]),
             _column(places, "times").to_numpy(), _column(places, "place"), _column(places, "offset").to_numpy(),
         )  # fmt: skip
     source, partition, offset = head["origin"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.arrow import arrow_schema, conforming_batch, to_arrow
+from penstock.arrow import arrow_schema, conforming_batch, one_batch, to_arrow
 from penstock.decode import conforming, reason_of
 from penstock.engine.cells import take_column
 from penstock.engine.expression import evaluate, evaluator
@@ -200,8 +200,7 @@ def _map_batches(read: Read, step: MapBatches) -> None:
     read.at = places[rows]
     read.times = read.times[rows] if len(read.times) else read.times
     read.ops = None if read.ops is None else read.ops[rows]
-    whole = pa.Table.from_batches(parts, arrow_schema(step.schema)).combine_chunks().to_batches()
-    read.batch = whole[0] if whole else to_arrow([], step.schema)
+    read.batch = one_batch(pa.Table.from_batches(parts, arrow_schema(step.schema)))
 
 
 def _countable(read: Read, plan: Plan, held: Schema) -> None:

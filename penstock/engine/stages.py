@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from penstock.arrow import one_batch
 from penstock.batch import Counts
 from penstock.dedup import duplicates_of
 from penstock.engine.combine import Rows, concat_rows
@@ -285,8 +286,8 @@ def _pane_rows(panes: pa.Table) -> Outgoing:
     times = panes.column("@event_time").to_numpy()
     ops = panes.column("op").to_numpy().astype(np.int8)
     shown = shown_panes(panes)
-    shown = shown.select([name for name in shown.column_names if name != "op"]).combine_chunks()
-    return Outgoing(shown.to_batches()[0], times, ops if (ops < 0).any() else None)
+    shown = shown.select([name for name in shown.column_names if name != "op"])
+    return Outgoing(one_batch(shown), times, ops if (ops < 0).any() else None)
 
 
 def unusable_table(bad: Sequence[Unusable]) -> pa.Table:

@@ -18,6 +18,7 @@ Offsets = dict[str, Any]
 Split = dict[str, Any]
 TASKS = 2  # that read a batch where nobody says how many cores there are
 MAX_ROWS = 1_000_000  # of one chunk: ingest combines better on large batches, and memory stays bounded
+MAX_BYTES = 512 << 20  # of rows that are put together, for a column of one batch holds less than 2 GB
 
 
 @dataclass(frozen=True, slots=True)

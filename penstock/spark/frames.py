@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from penstock.arrow import arrow_schema
+from penstock.arrow import arrow_schema, one_batch
 from penstock.instant import from_datetime
 from penstock.schema import Schema
 from penstock.sources.frame import Frame
-from penstock.sources.source import Chunk
+from penstock.sources.source import MAX_BYTES, Chunk
 from penstock.spark.ingesting import ingested
 from penstock.spark.job import Job
 from penstock.spark.packets import NOW, PACKETS, Packet, packet_batches
@@ -68,14 +68,14 @@ class FrameIngest:
         offsets = np.arange(at, at + table.num_rows, dtype=np.int64)
         wanted = arrow_schema(self.schema)
         if self.partition is None:
-            yield Chunk("0", offsets, _one(table.select(wanted.names).cast(wanted)))
+            yield Chunk("0", offsets, one_batch(table.select(wanted.names).cast(wanted)))
             return
         names = table.column(self.partition).cast(pa.string())
         for name in sorted(pc.unique(names).to_pylist(), key=lambda one: (one is None, one or "")):
             mine = pc.is_null(names) if name is None else pc.equal(names, name)
             mask = pc.fill_null(mine, False).to_numpy()
             part = table.filter(pa.array(mask)).select(wanted.names).cast(wanted)
-            yield Chunk("null" if name is None else name, offsets[mask], _one(part))
+            yield Chunk("null" if name is None else name, offsets[mask], one_batch(part))
 
 
 def with_now(frame: Any) -> Any:
@@ -93,15 +93,15 @@ def packets_of(frame: Frame, ingest: Callable[..., Any]) -> Any:
 def _large(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Spark's small batches put together: combining before the shuffle pays with every row it sees at once."""
     held: list[pa.RecordBatch] = []
-    rows = 0
+    rows, size = 0, 0
     for batch in batches:
         if not batch.num_rows:
             continue
         held.append(batch)
-        rows += batch.num_rows
-        if rows >= _ROWS:
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _ROWS or size >= MAX_BYTES:
             yield pa.Table.from_batches(held)
-            held, rows = [], 0
+            held, rows, size = [], 0, 0
     if held:
         yield pa.Table.from_batches(held)
 
@@ -109,7 +109,3 @@ def _large(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 def _chain(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:
     yield first
     yield from rest
-
-
-def _one(table: pa.Table) -> pa.RecordBatch:
-    return table.combine_chunks().to_batches()[0]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.arrow import arrow_schema
+from penstock.arrow import arrow_schema, one_batch
 from penstock.schema import Schema
 from penstock.sources.source import Chunk, Offsets, Split
 
@@ -38,10 +38,9 @@ class Held:
 
     def read(self, split: Split) -> Iterator[Chunk]:
         """The rows of the piece."""
-        part = self.table.slice(split["from"], split["to"] - split["from"]).combine_chunks()
+        part = self.table.slice(split["from"], split["to"] - split["from"])
         offsets = np.arange(split["from"], split["to"], dtype=np.int64)
-        rows = part.to_batches()[0] if part.num_rows else part.schema.empty_table()
-        yield Chunk(PARTITION, offsets, rows)
+        yield Chunk(PARTITION, offsets, one_batch(part))
 
     def partitions(self, at: Offsets) -> list[str]:
         """There is one."""

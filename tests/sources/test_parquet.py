@@ -145,3 +145,15 @@ def test_empty_files_hold_no_rows(tmp_path):
     assert read(tmp_path, {"v": pa.array([], pa.int64())}, "v long") == []
     reader = reader_of(directory(tmp_path, schema="v long"))
     assert reader.latest(reader.start(), 0, 10)["count"] == 1
+
+
+def test_row_groups_of_long_rows_are_read_a_few_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("penstock.sources.reading.parquet.MAX_BYTES", 2_500)
+    texts = [f"{at:1000d}" for at in range(10)]
+    pq.write_table(pa.table({"c": texts}), tmp_path / "a.parquet", row_group_size=1, write_statistics=False)
+    from penstock.schema import schema
+    from penstock.sources.reading.parquet import parquet_pieces
+
+    sizes = [len(piece.offsets) for piece in parquet_pieces(tmp_path / "a.parquet", schema("c string"), "a", (0, 1), 0)]
+    assert sum(sizes) == 10
+    assert len(sizes) == 5

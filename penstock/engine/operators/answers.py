@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from penstock.arrow import to_arrow
+from penstock.arrow import one_batch, to_arrow
 from penstock.asking import Asker
 from penstock.engine.cells import concat_arrays, take_column
 from penstock.engine.keys import canonical, hashes, key_codes
@@ -55,8 +55,8 @@ class Directly:
 
 def joined_answers(parts: list[Answers]) -> Answers:
     """Answers one after the other."""
-    batches = pa.Table.from_batches([part.batch for part in parts]).combine_chunks().to_batches()
-    return Answers(batches[0] if batches else parts[0].batch, pa.concat_arrays([part.failed for part in parts]))
+    whole = one_batch(pa.Table.from_batches([part.batch for part in parts]))
+    return Answers(whole, pa.concat_arrays([part.failed for part in parts]))
 
 
 def places(known: pa.RecordBatch, questions: pa.RecordBatch) -> np.ndarray:

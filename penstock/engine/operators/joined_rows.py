@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from penstock.arrow import arrow_schema
+from penstock.arrow import arrow_schema, one_batch
 from penstock.engine.assign import bounds
 from penstock.engine.cells import take_column
 from penstock.engine.operators.kept_rows import Stored, ranks
@@ -68,7 +68,7 @@ class Joined:
         times = np.concatenate([one.times for one in some])
         order = _order(times, some)
         batches = [self._batch(one) for one in some]
-        whole = batches[0] if len(some) == 1 else pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+        whole = batches[0] if len(some) == 1 else one_batch(pa.Table.from_batches(batches))
         if all(one.ops is None for one in some):
             return Outgoing(take_column(whole, order), times[order])
         ops = np.concatenate([np.ones(len(one), np.int8) if one.ops is None else one.ops for one in some])[order]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.arrow import one_batch
 from penstock.engine.cells import concat_arrays, take_arrays
 from penstock.engine.encoding import framed, unframed
 from penstock.engine.keys import Keys, canonical, equal, hashes
@@ -156,7 +157,7 @@ def _encoded(answered: Answered) -> bytes:
 
 def _decoded(data: bytes) -> Answered:
     head, at = unframed(data)
-    batch = pa.ipc.open_stream(pa.py_buffer(data).slice(at)).read_all().combine_chunks().to_batches()[0]
+    batch = one_batch(pa.ipc.open_stream(pa.py_buffer(data).slice(at)).read_all())
     asked, columns = head["questions"], batch.columns
     questions = tuple(canonical(column) for column in columns[:asked])
     return Answered(questions, tuple(columns[asked:-1]), columns[-1].to_numpy())

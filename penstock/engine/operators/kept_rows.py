@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from penstock.arrow import one_batch
 from penstock.engine.cache import CACHE
 from penstock.engine.cells import take_arrays, take_column
 from penstock.engine.combine import Rows
@@ -68,9 +69,8 @@ def concat_kept(parts: Sequence[Kept]) -> Kept:
     if len(parts) == 1:
         return parts[0]
     names = tuple(sorted({name for part in parts for name in part.names}))
-    batches = pa.Table.from_batches([part.batch for part in parts]).combine_chunks().to_batches()
     return Kept(
-        batches[0] if batches else parts[0].batch, join([part.times for part in parts]),
+        one_batch(pa.Table.from_batches([part.batch for part in parts])), join([part.times for part in parts]),
         join([part.until for part in parts]), names,
         np.concatenate([ranks(part.names, names)[part.place] for part in parts]),
         np.concatenate([part.offsets for part in parts]),
@@ -217,8 +217,7 @@ def _encoded_rows(stored: Stored) -> bytes:
 
 def _decoded_rows(data: bytes) -> Stored:
     head, at = unframed(data)
-    batches = pa.ipc.open_stream(pa.py_buffer(data).slice(at)).read_all().combine_chunks().to_batches()
-    batch = batches[0]
+    batch = one_batch(pa.ipc.open_stream(pa.py_buffer(data).slice(at)).read_all())
     n = len(head["columns"])
     times, place, offsets, *waits = (column.to_numpy(zero_copy_only=False) for column in batch.columns[n:])
     until = times + (waits[0] if waits else np.int64(head["wait"]))

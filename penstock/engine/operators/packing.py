@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.arrow import arrow_schema
+from penstock.arrow import arrow_schema, one_batch
 from penstock.engine.combine import Rows, concat_rows
 from penstock.engine.keys import canonical, hashes, whole
 from penstock.engine.late import behind
@@ -70,7 +70,7 @@ def read_rows(data: bytes) -> RowBlob:
     places = tables["places"]
     source, partition, offset = head["origin"]
     rows = Rows(
-        tables["rows"].combine_chunks().to_batches()[0], whole(places.column("times")).to_numpy(),
+        one_batch(tables["rows"]), whole(places.column("times")).to_numpy(),
         head["place"] if "place" in head else whole(places.column("place")), whole(places.column("offset")).to_numpy(),
         ops=whole(places.column("op")).to_numpy() if "op" in places.column_names else None,
     )  # fmt: skip

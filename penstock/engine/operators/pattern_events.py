@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from penstock.arrow import one_batch
 from penstock.engine.combine import Rows
 from penstock.engine.operators.pattern_memory import EVENT_COLUMNS, Pile, Rest
 from penstock.engine.order import order_codes
@@ -72,7 +73,7 @@ def _together(rest: Rest, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         return pa.RecordBatch.from_pylist([], schema=rest.events)
     if len(batches) == 1:
         return batches[0]
-    batch = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    batch = one_batch(pa.Table.from_batches(batches))
     times, offsets = batch.column("@time").to_numpy(), batch.column("@offset").to_numpy()
     order = np.lexsort((offsets, order_codes(batch.column("@partition")), times))
     return batch.take(pa.array(order))

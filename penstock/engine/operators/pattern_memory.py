@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.arrow import arrow_schema, arrow_type
+from penstock.arrow import arrow_schema, arrow_type, one_batch
 from penstock.engine.cache import CACHE
 from penstock.engine.encoding import checked, framed, name_of, unframed
 from penstock.engine.matching import among
@@ -70,9 +70,7 @@ class Piece:
         assert self._fetch is not None
         data = checked(self.name, self._fetch(self.name))
         _, at = unframed(data)
-        table = pa.ipc.open_stream(pa.py_buffer(data).slice(at)).read_all().combine_chunks()
-        batches = table.to_batches()
-        batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+        batch = one_batch(pa.ipc.open_stream(pa.py_buffer(data).slice(at)).read_all())
         return batch, batch.nbytes
 
 
@@ -203,10 +201,8 @@ class Rest:
 
     def _joined(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
         """Rows of several as one, in order of the hashes; those of a key stay in theirs."""
-        batches = pa.Table.from_batches(parts, self.partial).combine_chunks().to_batches()
-        if not batches:
-            return pa.RecordBatch.from_pylist([], schema=self.partial)
-        return batches[0].take(pa.array(np.argsort(batches[0].column("hash").to_numpy(), kind="stable")))
+        batch = one_batch(pa.Table.from_batches(parts, self.partial))
+        return batch.take(pa.array(np.argsort(batch.column("hash").to_numpy(), kind="stable")))
 
     def saved(self, memory: Memory, known: Container[str]) -> Saved:
         parts: dict[str, bytes] = {}

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.arrow import arrow_schema
+from penstock.arrow import arrow_schema, one_batch
 from penstock.schema import Schema
 from penstock.sources.reading.conform import Bad, conformed
-from penstock.sources.source import MAX_ROWS, Chunk, Undecoded
+from penstock.sources.source import MAX_BYTES, MAX_ROWS, Chunk, Undecoded
 
 LONGEST_RAW = 65_536  # characters of a bad row that are kept; file and offset lead to the rest
 
@@ -32,33 +32,40 @@ class _Gathered:
     pieces: list[Piece] = field(default_factory=list)
     rows: int = 0
     undecoded: int = 0
+    size: int = 0
+
+    def takes(self, part: Piece, most: int) -> bool:
+        """Whether a part fits, too, so that all have at most so many bytes."""
+        rows, undecoded = self.rows + len(part.offsets), self.undecoded + len(part.undecoded)
+        return max(rows, undecoded) <= MAX_ROWS and self.size + part.rows.nbytes <= most
+
+    def add(self, part: Piece) -> None:
+        """One more."""
+        self.pieces.append(part)
+        self.rows += len(part.offsets)
+        self.undecoded += len(part.undecoded)
+        self.size += part.rows.nbytes
 
     def chunk(self, partition: str, schema: pa.Schema) -> Chunk:
-        batches = [piece.rows for piece in self.pieces]
-        whole = pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
         return Chunk(
             partition,
             np.concatenate([piece.offsets for piece in self.pieces]),
-            whole[0] if whole else pa.RecordBatch.from_pylist([], schema=schema),
+            one_batch(pa.Table.from_batches([piece.rows for piece in self.pieces], schema)),
             tuple(bad for piece in self.pieces for bad in piece.undecoded),
         )
 
 
-def chunks(pieces: Iterable[tuple[str, Piece]], schema: Schema) -> Iterator[Chunk]:
-    """Pieces, each with its partition, as chunks of up to a million rows of one partition."""
+def chunks(pieces: Iterable[tuple[str, Piece]], schema: Schema, most: int = MAX_BYTES) -> Iterator[Chunk]:
+    """Pieces, each with its partition, as chunks of one: of a million rows or so many bytes, but a piece at least."""
     wanted = arrow_schema(schema)
     held, partition = _Gathered(), ""
     for name, piece in pieces:
         for part in _cut(piece):
-            size = len(part.offsets)
-            full = held.rows + size > MAX_ROWS or held.undecoded + len(part.undecoded) > MAX_ROWS
-            if held.pieces and (name != partition or full):
+            if held.pieces and (name != partition or not held.takes(part, most)):
                 yield held.chunk(partition, wanted)
                 held = _Gathered()
             partition = name
-            held.pieces.append(part)
-            held.rows += size
-            held.undecoded += len(part.undecoded)
+            held.add(part)
     if held.rows or held.undecoded:
         yield held.chunk(partition, wanted)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -91,7 +92,8 @@ class Rows:
         yield from self._chunk(span, [*held, *self._pieces(waiting, span)], logged)
 
     def _chunk(self, span: Span, pieces: list[Piece], logged: tuple[int, int] | None) -> Iterator[Chunk]:
-        for one in chunks(((span.name, piece) for piece in pieces), self.schema):
+        # Where a chunk ends is decided by the bytes of its values: what its pieces are depends on the network.
+        for one in chunks(((span.name, piece) for piece in pieces), self.schema, sys.maxsize):
             yield replace(_in_order(one), logged=logged)
 
     def _pieces(self, blocks: list[Block], span: Span) -> Iterator[Piece]:

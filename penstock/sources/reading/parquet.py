@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from penstock.schema import Schema
 from penstock.sources.errors import not_of_its_format
 from penstock.sources.reading.chunks import Piece, fitted
-from penstock.sources.source import MAX_ROWS
+from penstock.sources.source import MAX_BYTES, MAX_ROWS
 
 
 def row_count(stream: Any, where: str) -> int:
@@ -31,13 +31,15 @@ def parquet_pieces(stream: Any, schema: Schema, where: str, part: tuple[int, int
         raise not_of_its_format(where, "Parquet", error) from None
     sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    widths = [file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups)]
     k, n = part
     low, high = len(sizes) * k // n, len(sizes) * (k + 1) // n
     there = set(file.schema_arrow.names)
     columns = [name for name in schema.names if name in there]
     while low < high:
-        upto = low + 1
-        while upto < high and starts[upto + 1] - starts[low] <= MAX_ROWS:
+        upto, size = low + 1, widths[low]
+        while upto < high and starts[upto + 1] - starts[low] <= MAX_ROWS and size + widths[upto] <= MAX_BYTES:
+            size += widths[upto]
             upto += 1
         try:
             table = file.read_row_groups(list(range(low, upto)), columns=columns, use_threads=False)

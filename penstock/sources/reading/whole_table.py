@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.arrow import arrow_schema, from_arrow, to_arrow
+from penstock.arrow import arrow_schema, from_arrow, one_batch, to_arrow
 from penstock.decode import decode
 from penstock.engine.encoding import name_of
 from penstock.engine.wire import packed, unpacked
@@ -57,10 +57,9 @@ def of_rows(given: Any, schema: Schema, where: str) -> bytes:
         decoded = [decode(row, schema) for row in given]
         bad = [Undecoded(at, repr(row), why) for at, (row, why) in enumerate(decoded) if why is not None]
         return _kept(pa.Table.from_batches([to_arrow([row for row, why in decoded if why is None], schema)]), bad)
-    whole = given.combine_chunks().to_batches()
-    if not whole:
+    if not given.num_rows:
         return _kept(arrow_schema(schema).empty_table(), ())
-    piece = fitted(whole[0], schema, np.arange(given.num_rows), where)
+    piece = fitted(one_batch(given), schema, np.arange(given.num_rows), where)
     return _kept(pa.Table.from_batches([piece.rows]), piece.undecoded)
 
 
@@ -102,11 +101,9 @@ def changes(schema: Schema, version: int, after: bytes, before: bytes | None) ->
     if before is not None:
         rows.insert(0, _marked(unpacked(before)[1]["rows"], True))
     first = version * VERSION
-    whole = pa.concat_tables(rows).combine_chunks().to_batches()
     bad = tuple(Undecoded(first + at, raw, why) for at, raw, why in head["undecoded"])
-    empty = pa.RecordBatch.from_pylist([], schema=rows[0].schema)
     places = first + len(bad) + np.arange(sum(part.num_rows for part in rows))
-    return Chunk("0", places, whole[0] if whole else empty, bad)
+    return Chunk("0", places, one_batch(pa.concat_tables(rows)), bad)
 
 
 def _kept(rows: pa.Table, undecoded: Sequence[Undecoded]) -> bytes:
