@@ -5,8 +5,8 @@ Use:
     python -m bench.alone [--quick] [--only TEXT] [--json FILE]
 
 What a task does: rows get their event time, are dealt to two shards and written as bytes; a stage reads them, steps,
-saves its memory and restores it. Time is that of the core, so that others may use the machine. Five batches of half a
-million events; the first two are left out.
+saves its memory and restores it. Time is that of the core, so that others may use the machine. Batches
+as they are beside Spark, five at most; the first two are left out.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def measured(question: Question, batches: int) -> float:
 
 def main() -> int:
     """The command."""
-    options = beside.asked(__doc__)
+    options = beside.asking(__doc__).parse_args()
     pa.set_cpu_count(1)
     figures = []
     for question in (*state.questions(options.quick), *nexmark.questions(options.quick)):

@@ -145,14 +145,14 @@ def table(results: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def asked(description: str | None) -> argparse.Namespace:
-    """What the command line says."""
+def asking(description: str | None) -> argparse.ArgumentParser:
+    """What the command line may say."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few events: to see that it works")
     parser.add_argument("--only", default="", help="only jobs whose name has this text")
     parser.add_argument("--json", type=Path, help="write the figures there")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "penstock-bench-data")
-    return parser.parse_args()
+    return parser
 
 
 def told(results: Sequence[Mapping[str, Any]], where: Path | None) -> None:

@@ -1,13 +1,14 @@
-"""How fast are Nexmark's queries, beside Spark's own operators where they can express one.
+"""How fast are Nexmark's queries, beside Spark's own operators where they can express one, and beside PyFlink.
 
 Use:
 
-    python -m bench.nexmark [--quick] [--only TEXT] [--json FILE]
+    python -m bench.nexmark [--quick] [--only TEXT] [--no-flink] [--json FILE]
 
-Both read the same Parquet files in one session, in turns, in batches of half a million events, 10,000 a second of event
-time (patterns: 100), out of order within groups of twenty; results are dropped where they are made. A query reads the
+Both read the same Parquet files in one session, in turns, 10,000 events a second of event time (patterns: 100), out of
+order within groups of twenty; results are dropped where they are made. Batches have a million events, as in `make
+bench`; patterns half a million, and q23, whose answer grows with the square of its events, a quarter. A query reads the
 columns it looks at: Spark finds out which, we name them. Seconds per million events of the warm batches (the first two
-are left out), and events per second.
+are left out), and events per second. PyFlink has a process of its own, after the others (`bench/nexmark_flink.py`).
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from typing import Any
 
 import penstock as ps
 from bench import beside
-from bench.beside import IN_MEMORY, OURS, ROCKSDB, Figure, Question
+from bench.beside import IN_MEMORY, OURS, ROCKSDB, Figure, Kept, Question
 from bench.nexmark_data import Site as Files
+from bench.nexmark_flink import measured
 from bench.spark import COLD_ROUNDS
 from examples.nexmark.queries import QUERIES
 from examples.nexmark.site import AUCTION, BID, PERSON, Site
@@ -29,6 +31,8 @@ STATELESS = ("q0", "q1", "q2", "q14", "q21", "q22")
 # At thousands a second the favourite bidder of the favourite auction has more bids within five seconds than a key may
 # have partial matches.
 SLOWLY = 100
+ROWS = 500_000  # of a file, of which two are a batch
+SIZES = {**dict.fromkeys(("cep0", "cep1", "cep2", "cep3"), 250_000), "q23": 125_000}
 _PRICES = ("auction", "bidder", "price")
 _WHOLE_BID = (*_PRICES, "channel", "url", "extra")
 _OPEN = ("id", "seller", "category", "expires", *_PRICES)
@@ -48,9 +52,9 @@ def questions(quick: bool) -> Iterator[Question]:
     """Every query; quickly, of few events."""
     from bench.nexmark_spark import NATIVE, UPDATES
 
-    rows, batches = (5_000, 3) if quick else (250_000, 5)
     for name, query in QUERIES.items():
         rate = SLOWLY if name.startswith("cep") else Files.a_second
+        rows, batches = (5_000, 3) if quick else (SIZES.get(name, ROWS), 4)
         data = {"nexmark": Files(2 * rows * batches, rows, LOOKED_AT[name], rate)}
         stores = (IN_MEMORY,) if name in STATELESS else (IN_MEMORY, ROCKSDB)
         theirs = dict.fromkeys(stores, NATIVE[name]) if name in NATIVE else {}
@@ -63,16 +67,33 @@ def _asked(query: Callable[[Site], Any]) -> Callable[[ps.Stream], Any]:
     return lambda events: query(Site(events))
 
 
+def _beside_flink(results: list[dict[str, Any]], files: dict[str, Kept]) -> None:
+    """What PyFlink took, beside the others; why, where it took nothing."""
+    found = measured({name: kept.where for name, kept in files.items()})
+    for one in results:
+        said = found.get(one["job"])
+        if isinstance(said, str):
+            print(f"  {one['job']}: PyFlink: {said}", flush=True)
+        elif said is not None:
+            one["seconds_per_million"]["PyFlink"] = round(1e6 * said / files[one["job"]].data.events, 3)
+
+
 def main() -> int:
     """The command."""
-    options = beside.asked(__doc__)
+    parser = beside.asking(__doc__)
+    parser.add_argument("--no-flink", action="store_true", help="do not install PyFlink and ask it, too")
+    options = parser.parse_args()
     spark = session()
     results: list[dict[str, Any]] = []
+    files: dict[str, Kept] = {}
     for question in questions(options.quick):
         if not options.only or question.name in options.only.split(","):
             rounds = 0 if options.quick else 1 if results else COLD_ROUNDS
+            (files[question.name],) = question.kept(options.data)
             results.append(beside.compare(spark, question, options.data, rounds))
     spark.stop()
+    if not (options.quick or options.no_flink):
+        _beside_flink(results, files)
     beside.told(results, options.json)
     return 0
 

@@ -111,7 +111,7 @@ def _native(query: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
 
 def main() -> int:
     """The command."""
-    options = beside.asked(__doc__)
+    options = beside.asking(__doc__).parse_args()
     spark = session()
     results: list[dict[str, Any]] = []
     for question in questions(options.quick):
