@@ -21,7 +21,7 @@ import pyarrow as pa
 _CONSUMER, _DONE, _KNOWN = 1, 0, 0
 _TEXT = 512  # bytes of an explanation
 _LOWEST = 8  # the address that memory is counted from: an array may not begin at zero
-_HIGHEST = 1 << 47
+_HIGHEST = 1 << 56  # beyond the addresses that any machine gives to a process
 _OnError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _OnLog = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)
 _handle, _text, _int, _place = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_int32
