@@ -109,13 +109,15 @@ def measured(asked: Mapping[str, Path]) -> dict[str, float | str]:
         return dict.fromkeys(known, f"PyFlink does not install: {error}")
     with tempfile.TemporaryDirectory(prefix="penstock-flink-") as scratch:
         told = json.dumps({"queries": known, "jars": jars, "scratch": scratch})
-        done = subprocess.run([python, __file__], input=told, stdout=subprocess.PIPE, text=True, check=False)
-    found: dict[str, float | str] = {}
-    for line in done.stdout.splitlines():
-        if line.startswith('{"query"'):
-            said = json.loads(line)
-            found[said["query"]] = said["seconds"]
-    return {name: found.get(name, f"PyFlink ended with {done.returncode}") for name in known}
+        found: dict[str, float | str] = {}
+        quiet = subprocess.DEVNULL  # of what Flink's log says by the way
+        with subprocess.Popen([python, __file__, told], stdout=subprocess.PIPE, stderr=quiet, text=True) as running:
+            for line in running.stdout or ():
+                if line.startswith('{"query"'):
+                    said = json.loads(line)
+                    found[said["query"]] = said["seconds"]
+                    print(f"  {said['query']}: PyFlink: {said['seconds']} s in all", flush=True)
+    return {name: found.get(name, f"PyFlink ended with {running.returncode}") for name in known}
 
 
 def _installed() -> tuple[str, list[str]]:
@@ -138,7 +140,7 @@ def _installed() -> tuple[str, list[str]]:
 
 def main() -> int:
     """In Flink's Python: what is asked comes in, a line for each query goes out."""
-    told = json.loads(sys.stdin.read())
+    told = json.loads(sys.argv[1])
     for name, where in told["queries"].items():
         try:
             seconds: float | str = _seconds(name, Path(where), told["jars"], Path(told["scratch"]))
