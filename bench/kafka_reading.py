@@ -28,8 +28,8 @@ import penstock as ps
 from bench.kafka import AVRO, BATCH, JOBS, SCHEMA, fill
 from bench.spark import machine
 from penstock.sources.kafka import Kafka
-from penstock.sources.kafka_log.consumers import BLOCK, NEEDED, PREFETCH, Reading, Span, messages, ready
-from penstock.sources.kafka_log.librdkafka import Messages
+from penstock.sources.reading.kafka_consumers import BLOCK, NEEDED, PREFETCH, Reading, Span, messages, ready
+from penstock.sources.reading.librdkafka import Messages
 from penstock.testing.broker import broker
 
 TASKS = 2

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from penstock.sources.kafka_log.consumers import drop_all
+from penstock.sources.reading.kafka_consumers import drop_all
 from penstock.testing.broker import Broker, broker
 from penstock.testing.servers import free_port
 from tests.certificate import certificate

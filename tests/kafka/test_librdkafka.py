@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from penstock.sources.kafka_log import librdkafka
 from penstock.sources.kafka_log.cluster import Cluster, Said, logged
-from penstock.sources.kafka_log.consumers import NEEDED
-from penstock.sources.kafka_log.librdkafka import Consumer, gathered
+from penstock.sources.reading import librdkafka
+from penstock.sources.reading.kafka_consumers import NEEDED
+from penstock.sources.reading.librdkafka import Consumer, gathered
 from penstock.sources.reading.values import Values
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1", "group.id": "nobody", **NEEDED}
@@ -71,7 +71,7 @@ def test_a_setting_that_is_not_known_is_named(more, why):
 
 def test_every_message_is_let_go_whatever_becomes_of_it(log, monkeypatch):
     """Read, beyond the range, ends of partitions, and those on the way when somebody stops half way."""
-    from penstock.sources.kafka_log.consumers import Reading, Span, messages, ready
+    from penstock.sources.reading.kafka_consumers import Reading, Span, messages, ready
 
     taken, freed = [], []
     take, destroy = Consumer.take, librdkafka._let_go()

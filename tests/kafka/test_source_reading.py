@@ -309,8 +309,7 @@ def test_offsets_are_shown_to_a_group_in_kafkas_own_words(log):
 
 
 def test_chunks_end_at_fixed_offsets_whatever_comes_in_one_go(log, monkeypatch):
-    from penstock.sources.kafka_log import consumers
-    from penstock.sources.reading import kafka_blocks, kafka_rows
+    from penstock.sources.reading import kafka_blocks, kafka_consumers as consumers, kafka_rows
 
     topic = log.topic()
     log.put(topic, count(0, 1_000))
@@ -329,8 +328,7 @@ def test_chunks_end_at_fixed_offsets_whatever_comes_in_one_go(log, monkeypatch):
 
 
 def test_many_partitions_share_a_few_consumers(log, monkeypatch):
-    from penstock.sources.kafka_log import consumers
-    from penstock.sources.reading import kafka_rows
+    from penstock.sources.reading import kafka_consumers as consumers, kafka_rows
 
     monkeypatch.setattr(consumers, "MOST", 3)
     monkeypatch.setattr(kafka_rows, "AHEAD", 2)
@@ -344,7 +342,7 @@ def test_many_partitions_share_a_few_consumers(log, monkeypatch):
 
 
 def test_a_consumer_stays_assigned_between_batches_and_rests_at_the_end(log, monkeypatch):
-    from penstock.sources.kafka_log import consumers
+    from penstock.sources.reading import kafka_consumers as consumers
 
     topic, other = log.topic(), log.topic("other")
     log.put(topic, count(0, 10))

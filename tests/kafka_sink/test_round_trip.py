@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Producer
 
 import penstock as ps
-from penstock.sources.kafka_log.consumers import drop_all
+from penstock.sources.reading.kafka_consumers import drop_all
 from penstock.sources.reading.raw_bytes import bytes_of
 from tests.kafka.talking import Log
 from tests.kafka_sink.checker import QUIET, read

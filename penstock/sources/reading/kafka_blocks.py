@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from penstock.sources.kafka_log.consumers import Span
-from penstock.sources.kafka_log.librdkafka import Messages
+from penstock.sources.reading.kafka_consumers import Span
+from penstock.sources.reading.librdkafka import Messages
 from penstock.sources.reading.raw_bytes import kept
 from penstock.sources.reading.values import Values
 from penstock.sources.source import MAX_ROWS

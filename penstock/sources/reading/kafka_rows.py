@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from penstock.arrow import arrow_schema, arrow_type
 from penstock.schema import Schema
-from penstock.sources.kafka_log.consumers import BLOCK, Reading, Span, messages, ready
 from penstock.sources.kafka_log.shape import KEYS, Shape
 from penstock.sources.reading.chunks import Piece, chunks, without
 from penstock.sources.reading.conform import Bad, conformed
 from penstock.sources.reading.kafka_blocks import Block, Cutting
+from penstock.sources.reading.kafka_consumers import BLOCK, Reading, Span, messages, ready
 from penstock.sources.reading.raw_bytes import kept
 from penstock.sources.reading.values import Values
 from penstock.sources.source import Chunk, Undecoded

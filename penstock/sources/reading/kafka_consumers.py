@@ -16,8 +16,8 @@ import numpy as np
 
 from penstock.sources.kafka_log.cluster import Cluster, Said, logged, made, passing
 from penstock.sources.kafka_log.errors import nothing_came, out_of_range, refused
-from penstock.sources.kafka_log.librdkafka import Consumer, Messages
 from penstock.sources.kafka_log.topics import named
+from penstock.sources.reading.librdkafka import Consumer, Messages
 
 T = TypeVar("T")
 
