@@ -11,7 +11,6 @@ as they are beside Spark, five at most; the first two are left out.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ import penstock as ps
 from bench import beside, nexmark, state
 from bench.beside import OURS, SHARDS, Question
 from bench.data import BEGIN
+from bench.figures import keep
 from bench.spark import COLD, Nowhere
 from penstock.batch import Tick
 from penstock.engine.ingest import report_of
@@ -124,9 +124,7 @@ def main() -> int:
         rate = measured(question, min(BATCHES, most))
         print(f"{question.name:44} {rate:12,.0f} events/s", flush=True)
         figures.append({"job": question.name, "events_per_second": round(rate)})
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    keep(figures, options.json)
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import penstock as ps
 from bench.data import Files, write
+from bench.figures import keep
 from bench.spark import HDFS, ROCKS, Nowhere, Run, machine, measured_ours, measured_theirs
 
 OURS = "penstock"
@@ -160,6 +160,4 @@ def told(results: Sequence[Mapping[str, Any]], where: Path | None) -> None:
     on = machine()
     print(f"\nseconds for a million events, once warm; PySpark {on['pyspark']}, Python {on['python']}, pyarrow "
           f"{on['pyarrow']}, {on['cores']} cores\n{table(results)}")  # fmt: skip
-    if where is not None:
-        where.parent.mkdir(parents=True, exist_ok=True)
-        where.write_text(json.dumps({"machine": on, "results": list(results)}, indent=2) + "\n")
+    keep({"machine": on, "results": list(results)}, where)

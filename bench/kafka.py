@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import penstock as ps
+from bench.figures import keep
 from bench.spark import COLD_ROUNDS, HDFS, ROCKS, Nowhere, Run, machine, measured_ours, measured_theirs, tumbling
 from penstock.testing.broker import Broker, broker
 from penstock.testing.jars import jars
@@ -218,9 +219,7 @@ def main() -> int:
         s = result["seconds_per_million"]
         print(f"{result['job']:16} penstock {s['penstock']:.2f}, in memory {s['spark, in memory']:.2f}, RocksDB "
               f"{s['spark, RocksDB']:.2f}: {result['times_faster_store']:.2f}× of the faster")  # fmt: skip
-    if asked.json:
-        asked.json.parent.mkdir(parents=True, exist_ok=True)
-        asked.json.write_text(json.dumps({"machine": machine(), "results": results}, indent=2) + "\n")
+    keep({"machine": machine(), "results": results}, asked.json)
     return 0
 
 

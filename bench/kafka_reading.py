@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import multiprocessing
 import sys
 import time
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import penstock as ps
+from bench.figures import keep
 from bench.kafka import AVRO, BATCH, JOBS, SCHEMA, fill
 from bench.spark import machine
 from penstock.sources.kafka import Kafka
@@ -147,9 +147,7 @@ def main() -> int:
     print(f"seconds for a million events, {TASKS} processes: of the wall, of their cores")
     for result in results:
         print(f"{result['way']:18} {result['wall']:.2f} {result['cores']:.2f}")
-    if asked.json:
-        asked.json.parent.mkdir(parents=True, exist_ok=True)
-        asked.json.write_text(json.dumps({"machine": machine(), "results": results}, indent=2) + "\n")
+    keep({"machine": machine(), "results": results}, asked.json)
     return 0
 
 

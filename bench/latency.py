@@ -8,7 +8,6 @@ Use:
 from __future__ import annotations
 
 import argparse
-import json
 import sqlite3
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.figures import keep
 from bench.spark import machine
 
 PIPELINE = textwrap.dedent(
@@ -105,9 +105,7 @@ def main() -> int:
     }  # fmt: skip
     print(f"first pane from a cold start: {result['first_pane_seconds']} s (to reach: 20)")
     print(f"event to row: median {result['median']} s (1.0), 99 % {result['p99']} s (2.5)")
-    if asked.json:
-        asked.json.parent.mkdir(parents=True, exist_ok=True)
-        asked.json.write_text(json.dumps({"machine": machine(), "result": result}, indent=2) + "\n")
+    keep({"machine": machine(), "result": result}, asked.json)
     return 0
 
 

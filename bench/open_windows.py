@@ -10,7 +10,6 @@ Windows are opened first, without being timed; then batches of 100,000 arrivals 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import pyarrow as pa
 
 import penstock as ps
 from bench import processes
+from bench.figures import keep
 from bench.spark import Nowhere, machine
 from penstock.arrow import arrow_schema
 from penstock.progress import Progress
@@ -142,9 +142,7 @@ def main() -> int:
     held = processes.peaks()
     print(processes.told(held))
     spark.stop()
-    if asked.json:
-        asked.json.parent.mkdir(parents=True, exist_ok=True)
-        asked.json.write_text(json.dumps({"machine": machine(), "peak_mb": held, "results": results}, indent=2) + "\n")
+    keep({"machine": machine(), "peak_mb": held, "results": results}, asked.json)
     return 0
 
 

@@ -13,7 +13,6 @@ not fork.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import sys
@@ -29,6 +28,7 @@ import pyarrow as pa
 import penstock as ps
 from bench import processes
 from bench.data import Data, write
+from bench.figures import keep
 from penstock.progress import Progress
 from penstock.sinks.sink import Batch, Ledger, Target
 from penstock.spark.session import LOCAL_FILES, restore_settings, session
@@ -298,9 +298,7 @@ def main() -> int:
     held = processes.peaks()
     spark.stop()
     print(f"\nseconds for a million events, once warm\n{table(results)}\n{processes.told(held)}")
-    if asked.json:
-        asked.json.parent.mkdir(parents=True, exist_ok=True)
-        asked.json.write_text(json.dumps({"machine": machine(), "peak_mb": held, "results": results}, indent=2) + "\n")
+    keep({"machine": machine(), "peak_mb": held, "results": results}, asked.json)
     return 0
 
 
