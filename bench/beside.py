@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import penstock as ps
 from bench.data import Files, write
 from bench.figures import keep
 from bench.spark import HDFS, ROCKS, Nowhere, Run, machine, measured_ours, measured_theirs
+from penstock.spark.session import session
 
 OURS = "penstock"
 IN_MEMORY, ROCKSDB = "spark, in memory", "spark, RocksDB"
@@ -143,6 +145,12 @@ def table(results: Sequence[Mapping[str, Any]]) -> str:
         wanted = f" (to reach {one['to_reach']}{'' if one['reached'] else ': missed'})" if one["to_reach"] else ""
         lines.append(f"{one['job']:44} {ours:9.2f} {rate:10,}   {beside}{times}{wanted}")
     return "\n".join(lines)
+
+
+def roomy() -> Any:
+    """A session whose JVM has room for all that Spark's store in memory holds of a query that forgets nothing."""
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 8g pyspark-shell")
+    return session()
 
 
 def asking(description: str | None) -> argparse.ArgumentParser:

@@ -25,7 +25,6 @@ from bench.nexmark_flink import measured
 from bench.spark import COLD_ROUNDS
 from examples.nexmark.queries import QUERIES
 from examples.nexmark.site import AUCTION, BID, PERSON, Site
-from penstock.spark.session import session
 
 STATELESS = ("q0", "q1", "q2", "q14", "q21", "q22")
 # At thousands a second the favourite bidder of the favourite auction has more bids within five seconds than a key may
@@ -83,7 +82,7 @@ def main() -> int:
     parser = beside.asking(__doc__)
     parser.add_argument("--no-flink", action="store_true", help="do not install PyFlink and ask it, too")
     options = parser.parse_args()
-    spark = session()
+    spark = beside.roomy()
     results: list[dict[str, Any]] = []
     files: dict[str, Kept] = {}
     for question in questions(options.quick):

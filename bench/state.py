@@ -21,7 +21,6 @@ from bench import beside
 from bench.beside import IN_MEMORY, OURS, ROCKSDB, Figure, Question
 from bench.spark import COLD_ROUNDS
 from bench.state_data import Made
-from penstock.spark.session import session
 
 KEYS = 100_000
 DELAY = ps.bounded("10 seconds")
@@ -112,7 +111,7 @@ def _native(query: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
 def main() -> int:
     """The command."""
     options = beside.asking(__doc__).parse_args()
-    spark = session()
+    spark = beside.roomy()
     results: list[dict[str, Any]] = []
     for question in questions(options.quick):
         if options.only in question.name:

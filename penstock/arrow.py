@@ -76,12 +76,26 @@ def one_batch(rows: pa.Table) -> pa.RecordBatch:
 
     batches = rows.combine_chunks().to_batches()
     if len(batches) > 1:
-        raise DataError(
-            f"{rows.num_rows:,} rows are more than one batch can hold",
-            f"they have {rows.nbytes:,} bytes in memory, and one column of them more than 2 GB of text",
-            "give the pipeline fewer rows at a time (batch_rows=...) or more shards (shards=...)",
-        )
+        raise _more_text_than_fits(rows.num_rows)
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=rows.schema)
+
+
+def gathered(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
+    """Rows of a batch by place, some perhaps often; refused as above where they have more text than it can hold."""
+    import pyarrow as pa
+
+    try:
+        return batch.take(rows)
+    except pa.ArrowInvalid as error:
+        raise _more_text_than_fits(len(rows)) from error
+
+
+def _more_text_than_fits(rows: int) -> DataError:
+    return DataError(
+        f"{rows:,} rows are more than one batch can hold",
+        "one column of them has more than 2 GB of text",
+        "give the pipeline fewer rows at a time (batch_rows=...) or more shards (shards=...)",
+    )
 
 
 def rows_through_arrow(step: MapBatches, rows: Sequence[dict[str, Any]], schema: Schema) -> list[dict[str, Any]]:

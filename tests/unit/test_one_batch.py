@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.arrow import one_batch
+from penstock.arrow import gathered, one_batch
 from penstock.errors import DataError
 from penstock.schema import schema
 from penstock.sources.reading.chunks import Piece, chunks
@@ -28,6 +28,13 @@ def test_more_text_than_a_batch_holds_stops_and_loses_nothing():
         one_batch(table)
     assert "2 GB" in str(told.value)
     assert "batch_rows=" in str(told.value)
+
+
+def test_more_text_than_a_batch_holds_stops_where_rows_are_asked_for_often():
+    few = pa.record_batch({"text": LETTERS[:1]})
+    with pytest.raises(DataError, match=r"2,304 rows are more than one batch can hold"):
+        gathered(few, pa.array([0] * 2_304))
+    assert gathered(few, pa.array([0, None])).column("text").null_count == 1
 
 
 @pytest.mark.parametrize("most", [1, 3_000, 1 << 30])

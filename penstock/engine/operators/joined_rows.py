@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from penstock.arrow import arrow_schema, one_batch
+from penstock.arrow import arrow_schema, gathered, one_batch
 from penstock.engine.assign import bounds
 from penstock.engine.cells import take_column
 from penstock.engine.operators.kept_rows import Stored, ranks
@@ -67,39 +68,74 @@ class Joined:
             return Outgoing(_none(self.schema), np.empty(0, dtype=np.int64))
         times = np.concatenate([one.times for one in some])
         order = _order(times, some)
-        batches = [self._batch(one) for one in some]
-        whole = batches[0] if len(some) == 1 else one_batch(pa.Table.from_batches(batches))
+        whole = self._batch(some, order)
         if all(one.ops is None for one in some):
-            return Outgoing(take_column(whole, order), times[order])
-        ops = np.concatenate([np.ones(len(one), np.int8) if one.ops is None else one.ops for one in some])[order]
-        return _net(Outgoing(take_column(whole, order), times[order], ops))
+            return Outgoing(whole, times[order])
+        ops = np.concatenate([np.ones(len(one), np.int8) if one.ops is None else one.ops for one in some])
+        return _net(Outgoing(whole, times[order], ops[order]))
 
-    def _batch(self, one: Given) -> pa.RecordBatch:
-        n, columns = len(one), []
-        mine = None if one.left is None else take_column(one.left.kept.batch, _rows(one.left_rows))
-        needed = [*self.right.keys, *self.named] if mine is None else [*self.named]
-        theirs = None
-        if one.right is not None and needed:
-            theirs = take_column(one.right.kept.batch.select(needed), _rows(one.right_rows))
-        keys = dict(zip(self.left.keys, self.right.keys, strict=True))
-        for name in self.left.schema.names:
-            if mine is not None:
-                columns.append(mine.column(name))
-            elif theirs is not None and name in keys:
-                columns.append(theirs.column(keys[name]))
-            else:
-                columns.append(pa.nulls(n, self.schema.field(name).type))
+    def _batch(self, given: Sequence[Given], order: np.ndarray) -> pa.RecordBatch:
+        lone = np.concatenate([np.full(len(one), one.left is None) for one in given])[order]
+        keys = dict(zip(self.left.keys, self.right.keys, strict=True)) if lone.any() else {}
+        mine = _gathered([(one.left, one.left_rows, len(one)) for one in given], self.left.schema.names, order)
+        needed = list(dict.fromkeys([*keys.values(), *self.named]))
+        theirs = _gathered([(one.right, one.right_rows, len(one)) for one in given], needed, order)
+        columns = {name: self._nulls(order, name) if mine is None else mine.column(name)
+                   for name in self.left.schema.names}  # fmt: skip
+        if theirs is not None:
+            for name, their in keys.items():
+                columns[name] = pc.if_else(pa.array(lone), theirs.column(their), columns[name])
         for name, new in self.named.items():
-            columns.append(pa.nulls(n, self.schema.field(new).type) if theirs is None else theirs.column(name))
-        if self.together is not None:
-            columns += self._windows(self.together, one)
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+            columns[new] = self._nulls(order, new) if theirs is None else theirs.column(name)
+        windows = [] if self.together is None else self._windows(self.together, given, order)
+        return pa.RecordBatch.from_arrays([*columns.values(), *windows], schema=self.schema)
 
-    def _windows(self, reach: Together, one: Given) -> list[pa.Array]:
-        table, rows = (one.right, one.right_rows) if one.left is None else (one.left, one.left_rows)
-        assert table is not None
+    def _nulls(self, order: np.ndarray, name: str) -> pa.Array:
+        return pa.nulls(len(order), self.schema.field(name).type)
+
+    def _windows(self, reach: Together, given: Sequence[Given], order: np.ndarray) -> list[pa.Array]:
+        times = []
+        for one in given:
+            table, rows = (one.right, one.right_rows) if one.left is None else (one.left, one.left_rows)
+            assert table is not None
+            times.append(table.kept.times[rows])
         kind = self.schema.field("window_start").type
-        return [pa.array(bound).cast(kind) for bound in bounds(reach.window, table.kept.times[rows])]
+        return [pa.array(bound).cast(kind) for bound in bounds(reach.window, np.concatenate(times)[order])]
+
+
+def _gathered(
+    asked: Sequence[tuple[Stored | None, np.ndarray | None, int]], names: Sequence[str], order: np.ndarray
+) -> pa.RecordBatch | None:
+    """Rows of several tables in one order, nulls where there is no table; None where there is nothing at all.
+
+    Each row is copied once, from its table to its place. Of a table of which few rows are asked, beside others, these
+    are taken first, for the tables are put one after the other.
+    """
+    wanted: dict[int, int] = {}
+    for table, _, n in asked:
+        if table is not None:
+            wanted[id(table)] = wanted.get(id(table), 0) + n
+    if not wanted or not names:
+        return None
+    pieces: list[pa.RecordBatch] = []
+    begins: dict[int, int] = {}
+    places, end = [], 0
+    for table, rows, n in asked:
+        if table is None:
+            places.append(np.full(n, -1))
+        elif id(table) in begins:
+            places.append(begins[id(table)] + _rows(rows))
+        else:
+            piece = table.kept.batch.select(list(names))
+            few = len(wanted) > 1 and len(table) > 2 * wanted[id(table)]
+            pieces.append(take_column(piece, _rows(rows)) if few else piece)
+            places.append(end + (np.arange(n) if few else _rows(rows)))
+            if not few:
+                begins[id(table)] = end
+            end += pieces[-1].num_rows
+    index = np.concatenate(places)[order]
+    found = pieces[0] if len(pieces) == 1 else one_batch(pa.Table.from_batches(pieces))
+    return gathered(found, pa.array(index, mask=index < 0))
 
 
 def _net(rows: Outgoing) -> Outgoing:
