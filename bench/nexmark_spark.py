@@ -145,8 +145,8 @@ def q23(events: Any) -> Any:
     kinds = {0: PERSON, 1: AUCTION, 2: BID}
     people, auctions, bids = (events.where(f"event_type = {kind}").select(*kinds[kind]) for kind in kinds)
     people, auctions = _renamed(people, "person"), _renamed(auctions, "its")
-    known = bids.join(people, f.expr("bidder = person_id"))
-    return known.join(auctions, f.expr("bidder = its_seller"))
+    sellers = people.join(auctions, f.expr("person_id = its_seller"))
+    return bids.join(sellers, f.expr("bidder = person_id"))
 
 
 # Those whose answer changes while it stands are asked for the changes of each batch.

@@ -34,6 +34,7 @@ def q23(site: Site) -> ps.Stream:
         "item_name", "description", "initial_bid", "reserve", auction_date_time="date_time", expires="expires",
         seller="seller", category="category", auction_extra="extra",
     )  # fmt: skip
-    known = bids.join(people, on={"bidder": "person_id"}, keep="forever")
-    selling = known.join(auctions, on={"bidder": "seller"}, keep="forever")
+    # Sellers and what they sell are few, bids are many: joined last, a bid travels and is kept once.
+    sellers = people.join(auctions, on={"person_id": "seller"}, keep="forever")
+    selling = bids.join(sellers, on={"bidder": "person_id"}, keep="forever")
     return selling.with_columns(person_id="bidder", seller="bidder")

@@ -6,15 +6,18 @@ from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.engine.keys import hashes
 from penstock.sinks.writing.values import json_texts
 
 _WRAP = 2**64
+_SAMPLE = 16  # of so many rows one is looked at, to see whether texts come again
+_FEW = 1_024  # and of fewer rows none
 
 
 def fingerprint(table: pa.Table | pa.RecordBatch) -> int:
-    """The sum, modulo 2^64, of the hashes of all rows over all columns in their order."""
+    """The sum, modulo 2^64, of the hashes of all rows over all columns in their order; a text counts by its own hash."""
     batches = [table] if isinstance(table, pa.RecordBatch) else table.to_batches()
     return combined(_of_batch(batch) for batch in batches if batch.num_rows)
 
@@ -35,9 +38,31 @@ def _of_batch(batch: pa.RecordBatch) -> int:
 
 
 def _flat(column: pa.Array) -> pa.Array:
-    """A column that can be hashed in one go: nested ones as JSON texts, decimals as their digits."""
+    """A column of one number each: nested values and decimals count by their texts, texts by their hashes."""
+    if pa.types.is_dictionary(column.type):
+        return _flat(column.dictionary_decode())
     if pa.types.is_nested(column.type):
-        return json_texts(column)
+        return _of_texts(json_texts(column))
     if pa.types.is_decimal(column.type):
-        return column.cast(pa.string())
-    return column
+        return _of_texts(column.cast(pa.string()))
+    return column if pa.types.is_primitive(column.type) else _of_texts(column)
+
+
+def _of_texts(column: pa.Array) -> pa.Array:
+    if _come_again(column):
+        found = column.dictionary_encode()
+        return _of_each(found.dictionary).take(found.indices)
+    return _of_each(column)
+
+
+def _of_each(texts: pa.Array) -> pa.Array:
+    nothing = texts.is_null().to_numpy(zero_copy_only=False) if texts.null_count else None
+    return pa.array(hashes((texts,), len(texts)).view(np.int64), mask=nothing)
+
+
+def _come_again(texts: pa.Array) -> bool:
+    """Whether many rows have a text that another has, too, as those of a join: then each is looked at once."""
+    if len(texts) < _FEW or texts.null_count == len(texts):
+        return False
+    some = texts.take(pa.array(np.arange(0, len(texts), _SAMPLE)))
+    return bool(4 * pc.count_distinct(some, mode="all").as_py() < 3 * len(some))

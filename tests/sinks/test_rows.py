@@ -48,9 +48,25 @@ def test_a_fingerprint_counts_rows_that_are_equal():
     assert fingerprint(pa.concat_tables([row, row])) == 2 * fingerprint(row) % 2**64 != fingerprint(row)
 
 
-def test_a_fingerprint_is_the_sum_of_the_shard_hashes():
+def test_a_fingerprint_is_the_sum_of_the_shard_hashes_in_which_texts_count_by_their_own():
     table = pa.table({"team": ["red", None], "points": [1, 2]})
-    assert fingerprint(table) == (key_hash(("red", 1)) + key_hash((None, 2))) % 2**64
+    red = int(np.uint64(key_hash(("red",))).astype(np.int64))
+    assert fingerprint(table) == (key_hash((red, 1)) + key_hash((None, 2))) % 2**64
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary()])
+def test_a_fingerprint_is_the_same_whether_texts_come_again_in_a_table_or_not(kind):
+    texts = pa.array(["red", None, "", "a longer one", None, "blue"] * 1_000, kind)
+    table = pa.table({"text": texts, "n": np.arange(len(texts))})
+    alone = [fingerprint(table.slice(at, 6)) for at in range(0, table.num_rows, 6)]
+    assert fingerprint(table) == combined(alone)
+    assert fingerprint(table.slice(1)) == combined([fingerprint(table.slice(1, 5)), *alone[1:]])
+    coded = pa.table({"text": texts.dictionary_encode(), "n": np.arange(len(texts))})
+    assert fingerprint(coded) == combined(alone)
+
+
+def test_a_fingerprint_of_nothing_but_nulls_counts_them():
+    assert fingerprint(pa.table({"nothing": pa.nulls(5_000)})) == 5_000 * key_hash((None,)) % 2**64
 
 
 def test_a_fingerprint_is_shown_as_16_digits():
