@@ -17,7 +17,7 @@ _FEW = 1_024  # and of fewer rows none
 
 
 def fingerprint(table: pa.Table | pa.RecordBatch) -> int:
-    """The sum, modulo 2^64, of the hashes of all rows over all columns in their order; a text counts by its own hash."""
+    """The sum, modulo 2^64, of the hashes of all rows, over all columns in order; a text counts by its own hash."""
     batches = [table] if isinstance(table, pa.RecordBatch) else table.to_batches()
     return combined(_of_batch(batch) for batch in batches if batch.num_rows)
 
