@@ -29,15 +29,18 @@ def test_the_answer_is_that_of_one_query_over_all_events(query: str, engine: str
         assert only(standing(script), columns) == rows
 
 
-def test_bids_are_counted_by_the_processing_clock(engine: str) -> None:
+@pytest.mark.parametrize("bound", [0.0, 3.9, 60.0])
+def test_bids_are_counted_by_the_processing_clock(bound: float, engine: str) -> None:
+    """In whatever order they come: a minute late by their own time, they are in time by the clock that counts them."""
     script = Script(stage_of(QUERIES["q12"](site())), engine)
     counts: Counter[tuple[int, int]] = Counter()
-    for number, batch in enumerate(cut(EVENTS, 1)):
+    for number, batch in enumerate(cut(out_of_order(EVENTS, 1, bound), 1)):
         now = number * 4 * SECOND
         script.batch(batch, now=now)
         script.restart()
         counts.update((row["bidder"], now // (10 * SECOND)) for row in batch if row["event_type"] == 2)
     script.end()
+    assert not script.late
     assert len(script.panes) == len(counts)
     for pane in script.panes:
         assert pane.values["bid_count"] == counts[pane.key[0], pane.window.start // (10 * SECOND)]
