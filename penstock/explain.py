@@ -1,4 +1,4 @@
-"""The plan in words: what, where, when, how, and what is combined before the shuffle."""
+"""The plan in words: what, where, when, how, what is combined before the shuffle, what is kept and until when."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from penstock.duration import words
 from penstock.flow import Flow
 from penstock.plan import Input, Plan
 from penstock.stage import RowStage
-from penstock.window import Custom, EventPair, Session, Sliding
+from penstock.trigger import When
+from penstock.window import Custom, EventPair, Global, Session, Sliding
 
 
 def explain_flow(flow: Flow) -> str:
@@ -39,7 +40,7 @@ def explain_rows(stage: RowStage) -> str:
 
 
 def explain(plan: Plan) -> str:
-    """The four questions and their answers, one line each."""
+    """The four questions and their answers, one line each, and what is kept until when."""
     computed = ", ".join(f"{name} = {aggregate}" for name, aggregate in plan.aggregates)
     lines = [line for one in plan.inputs for line in input_words(one)]
     keys = ", ".join(plan.keys) if plan.keys else "all rows together"
@@ -53,8 +54,7 @@ def explain(plan: Plan) -> str:
         f"how:    {plan.mode or 'one pane a window, so no mode is needed'}",
         f"before the shuffle: {_combined(plan)}",
     ]
-    kept = ", ".join(name for name, one in plan.aggregates if plan.signed and one.keeps_values)
-    lines += [f"keeps:  every value of {kept}, until the window expires: one may be withdrawn"] if kept else []
+    lines += [f"keeps:  {said}" for said in _kept(plan)]
     lines += [f"in Python, one at a time: {part}" for part in _python(plan)]
     return "\n".join(lines)
 
@@ -77,6 +77,55 @@ def input_words(one: Input) -> list[str]:
     return lines + [f"  {step}" for step in one.after]
 
 
+def _kept(plan: Plan) -> list[str]:
+    """What is held of windows and when it is let go, as `holds` says it of an operator."""
+    names = ", ".join(name for name, _ in plan.aggregates)
+    place, until = _until(plan)
+    each = _each(plan, place)
+    pieces = plan.shown_mode == "discarding" and not plan.fires_once
+    said = [f"{f'what is new of {names}' if pieces else f'{names} so far'}, {each}{until}"]
+    if isinstance(plan.window, EventPair):
+        after = f"the end of the window that begins right after it{_more(plan)}"
+        said.append(f"{names} of the events themselves, {_each(plan, 'event time')}until W is past {after}")
+    values = [name for name, one in plan.aggregates if plan.signed and one.keeps_values]
+    if values:
+        said.append(f"every value of {', '.join(values)}, until the window expires: one may be withdrawn")
+    different = [name for name, one in plan.aggregates if not plan.signed and one.kind == "distinct"]
+    if different:
+        said.append(f"every different value of {', '.join(different)}, until then")
+    if plan.withdraws():
+        again = "the next one" if plan.shown_mode == "retracting" else "a window that it becomes part of"
+        said.append(f"{'the sum of its panes' if pieces else 'the last pane'}, {each}until then: {again} withdraws it")
+    return said
+
+
+def _each(plan: Plan, place: str) -> str:
+    parts = [part for part in ("key" if plan.keys else "", place) if part]
+    return f"for each {' and '.join(parts)}, " if parts else ""
+
+
+def _until(plan: Plan) -> tuple[str, str]:
+    """Of what there is an answer for each key, and how long."""
+    rule = plan.window
+    if isinstance(rule, Global):
+        return "", "until the input ends"
+    if isinstance(rule, Session):
+        return "window", f"until W is more than {words(rule.gap + plan.lateness)} past its last record"
+    if isinstance(rule, Sliding) and _in_slices(plan, rule):
+        return "slice", f"until W is at the end of the last window that it is part of{_more(plan)}"
+    return "window", f"until W is {'past' if rule.closed else 'at'} its end{_more(plan)}"
+
+
+def _more(plan: Plan) -> str:
+    return f" and {words(plan.lateness)} more" if plan.lateness else ""
+
+
+def _in_slices(plan: Plan, rule: Sliding) -> bool:
+    """Whether windows that overlap are put together when they expire, of slices that they share."""
+    asked = any(isinstance(part, When) for part in plan.trigger.walk())
+    return rule.size != rule.slide and plan.fires_once and not asked
+
+
 def _combined(plan: Plan) -> str:
     if isinstance(plan.window, Session):
         return "one row per key and burst; events behind the watermark travel as rows, for a live session may take them"
@@ -85,7 +134,7 @@ def _combined(plan: Plan) -> str:
     if isinstance(plan.window, Custom) and plan.window.merging:
         return "one row per key and assigned window; events of expired windows travel as rows"
     if isinstance(plan.window, Sliding) and plan.window.size != plan.window.slide:
-        if plan.fires_once:
+        if _in_slices(plan, plan.window):
             return "one row per key and slice; windows are put together from slices in the shard"
         return "one row per key and slice; slices are added to each of their windows in the shard"
     return "one row per key and window"

@@ -14,6 +14,7 @@ import penstock as ps
 from penstock.expression import expression
 from penstock.inference import CASTS, FUNCTIONS
 from penstock.sql import _INFIX, _PREFIXED
+from penstock.windowed import Panes
 
 
 def scores(watermark="2 minutes", trigger=None, window=None, lateness="1 hour"):
@@ -91,6 +92,7 @@ def test_explain_answers_what_where_when_and_how():
         "when:   when the watermark passes the end, before that every 1 minute, after that once 1 record is new",
         "how:    accumulating",
         "before the shuffle: one row per key and window",
+        "keeps:  points, plays so far, for each key and window, until W is at its end and 1 hour more",
     ])  # fmt: skip
 
 
@@ -153,6 +155,65 @@ def test_printing_panes_explains_them():
 def test_explain_says_what_combines_before_the_shuffle(window, said):
     (line,) = [line for line in scores(window=window).explain().splitlines() if line.startswith("before the shuffle")]
     assert said in line
+
+
+def kept(window, lateness="0", mode=None, keys=("team",), trigger=None, bounded=False, **aggregates):
+    """What explain() says of windows that they keep."""
+    stream = ps.events("team string, points long, at timestamp", bounded=bounded).key_by(*keys)
+    windowed = stream.event_time("at", watermark=ps.ascending()).window(window, lateness=lateness)
+    windowed = windowed if trigger is None else windowed.trigger(trigger)
+    windowed = windowed if mode is None else getattr(windowed, mode)()
+    lines = windowed.aggregate(**(aggregates or {"plays": ps.rows()})).explain().splitlines()
+    return [line.removeprefix("keeps:  ") for line in lines if line.startswith("keeps:")]
+
+
+HOUR = "1 hour"
+SO_FAR = "plays so far, for each key and window, until W is"
+NEXT = "the last pane, for each key and window, until then: the next one withdraws it"
+JOINED = "the last pane, for each key and window, until then: a window that it becomes part of withdraws it"
+AFTER = "plays of the events themselves, for each key and event time, until W is past the end of the window that begins"
+
+
+@pytest.mark.parametrize(("window", "asked", "said"), [
+    (ps.tumbling("5 minutes"), {}, [f"{SO_FAR} at its end"]),
+    (ps.tumbling("5 minutes"), {"lateness": HOUR, "mode": "retracting"},
+     [f"{SO_FAR} at its end and 1 hour more", NEXT]),
+    (ps.tumbling("5 minutes"), {"keys": ()}, ["plays so far, for each window, until W is at its end"]),
+    (ps.calendar("day"), {"lateness": HOUR, "mode": "discarding"},
+     ["what is new of plays, for each key and window, until W is at its end and 1 hour more"]),
+    (ps.sliding(HOUR, every="1 minute"), {},
+     ["plays so far, for each key and slice, until W is at the end of the last window that it is part of"]),
+    (ps.sliding(HOUR, every="1 minute"), {"trigger": ps.at_expiry() & ps.when("plays > 1"), "lateness": HOUR},
+     [f"{SO_FAR} at its end and 1 hour more"]),
+    (ps.session("10 minutes"), {}, [f"{SO_FAR} more than 10 minutes past its last record"]),
+    (ps.session("10 minutes"), {"lateness": HOUR, "mode": "accumulating"},
+     [f"{SO_FAR} more than 1 hour 10 minutes past its last record", JOINED]),
+    (ps.session("10 minutes"), {"lateness": HOUR, "mode": "discarding"},
+     ["what is new of plays, for each key and window, until W is more than 1 hour 10 minutes past its last record",
+      JOINED.replace("the last pane", "the sum of its panes")]),
+    (ps.session("10 minutes"), {"lateness": HOUR, "mode": "retracting"},
+     [f"{SO_FAR} more than 1 hour 10 minutes past its last record", NEXT]),
+    (ps.event_pairs("1 minute"), {}, [f"{SO_FAR} past its end", f"{AFTER} right after it"]),
+    (ps.event_pairs("1 minute"), {"lateness": HOUR, "mode": "retracting"},
+     [f"{SO_FAR} past its end and 1 hour more", f"{AFTER} right after it and 1 hour more", NEXT]),
+    (ps.custom(lambda t: [(t, t + 1)]), {}, [f"{SO_FAR} at its end"]),
+    (ps.custom(lambda t: [(t, t + 1)], dict), {"trigger": ps.count(2), "mode": "accumulating"},
+     [f"{SO_FAR} at its end", JOINED]),
+    (ps.global_window(), {"trigger": ps.every("1 minute"), "mode": "retracting"},
+     ["plays so far, for each key, until the input ends", NEXT.replace(" and window", "")]),
+    (ps.global_window(), {"keys": (), "bounded": True}, ["plays so far, until the input ends"]),
+    (ps.tumbling("5 minutes"), {"teams": ps.distinct("team")},
+     ["teams so far, for each key and window, until W is at its end", "every different value of teams, until then"]),
+])  # fmt: skip
+def test_explain_says_what_windows_keep_and_when_they_let_go(window, asked, said):
+    assert kept(window, **asked) == said
+
+
+def test_explain_says_that_windows_over_withdrawals_keep_values():
+    early = scores(trigger=ps.repeat(ps.count(1))).plan
+    counts = Panes(dataclasses.replace(early, mode="retracting")).stream.window(ps.tumbling("1 hour"))
+    said = counts.retracting().aggregate(most=ps.max("points"), teams=ps.rows()).explain()
+    assert "keeps:  every value of most, until the window expires: one may be withdrawn" in said
 
 
 def test_explain_says_what_runs_in_python():
