@@ -68,14 +68,18 @@ class Match(Operator):
         return {MAIN: made, TIMEOUTS: made} if self.timeouts else {MAIN: made}
 
     def holds(self, sides: Sequence[Side]) -> tuple[str, ...]:
-        """Events until W has passed them, partial matches until `within` is over."""
+        """Events until W has passed them, partial matches until `within` is over, matches until it is their turn."""
         wait = f"W - {words(self.lateness)}" if self.lateness else "W"
         said = [f"events, until {wait} has passed them, to be put in order"]
         if self.pattern.length is not None:
             said.append(f"partial matches, until {wait} is {words(self.pattern.length)} past their first event")
         elif not self.pattern.single:
             said.append("partial matches, for ever")
-        return (*said, f"at most {self.limit:,} partial matches of a key, or the run stops")
+        waits = self.skip.kind != "no_skip" and not self.pattern.single
+        if waits:
+            said.append("matches, until each partial match that began earlier is given or over")
+        counted = ", with matches that wait" if waits else ""
+        return (*said, f"at most {self.limit:,} partial matches of a key{counted}, or the run stops")
 
     def binding(self, sides: Sequence[Side]) -> dict[str, str]:
         """The pattern, the measures and the skip strategy decide what is stored of a partial match."""

@@ -109,8 +109,14 @@ def test_what_is_kept_is_said() -> None:
     assert rule(TWO, lateness="2 s").holds([BIDS]) == (
         "events, until W - 2 seconds has passed them, to be put in order",
         "partial matches, until W - 2 seconds is 10 microseconds past their first event",
+        "matches, until each partial match that began earlier is given or over",
+        "at most 1,000 partial matches of a key, with matches that wait, or the run stops",
+    )
+    assert rule(TWO, skip=no_skip()).holds([BIDS])[-2:] == (
+        "partial matches, until W is 10 microseconds past their first event",
         "at most 1,000 partial matches of a key, or the run stops",
     )
+    assert len(rule(pattern("high", "price > 5")).holds([BIDS])) == 2
     assert rule(TWO).binding([BIDS]) == {
         "pattern": "high (price > 5) then low (price < high.price) within 10 microseconds",
         "output": "top = max(high.price)",
