@@ -30,10 +30,18 @@ class Bound:
     shift: int
     column: str | None = None
 
-    def __str__(self) -> str:
+    @property
+    def binding(self) -> str:
+        """What a checkpoint has of it."""
         if self.column is None:
             return words(self.shift)
         return self.column if self.shift == 0 else f"{self.column} {words(self.shift)}"
+
+    def __str__(self) -> str:
+        of = "the left's" if self.column is None else f"the instant in the left row's {self.column}"
+        if self.shift == 0:
+            return of
+        return f"{words(abs(self.shift))} {'after' if self.shift > 0 else 'before'} {of}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +51,17 @@ class Within:
     low: Bound | None
     high: Bound | None
 
-    def __str__(self) -> str:
-        low, high = ("no limit" if one is None else str(one) for one in (self.low, self.high))
+    @property
+    def binding(self) -> str:
+        """What a checkpoint has of it: a limit that is a column by its bare name, as older ones have it."""
+        low, high = ("no limit" if one is None else one.binding for one in (self.low, self.high))
         return f"right time from {low} to {high} after the left's"
+
+    def __str__(self) -> str:
+        if all(one is None or one.column is None for one in (self.low, self.high)):
+            return self.binding
+        low, high = ("no limit" if one is None else str(one) for one in (self.low, self.high))
+        return f"right time from {low} to {high}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +69,11 @@ class Together:
     """Both rows lie in the same window."""
 
     window: Sliding | Calendar
+
+    @property
+    def binding(self) -> str:
+        """What a checkpoint has of it."""
+        return str(self)
 
     def __str__(self) -> str:
         return f"both in one of the {self.window}"
@@ -159,7 +180,7 @@ class Join(Operator):
     def binding(self, sides: Sequence[Side]) -> dict[str, str]:
         left, right = sides
         return {
-            "join": self.how, "reach": str(self.reach), "left": str(left.schema), "right": str(right.schema),
+            "join": self.how, "reach": self.reach.binding, "left": str(left.schema), "right": str(right.schema),
             "on": ", ".join(f"{a} = {b}" for a, b in zip(left.keys, right.keys, strict=True)),
         }  # fmt: skip
 
@@ -273,11 +294,10 @@ def _bound(limit: object, off: int) -> Bound | None:
 
 
 def _limit(bound: Bound | None, sign: str) -> str:
-    """A limit in words, from the row's own time."""
+    """A limit in words, from the row's own time or from an instant that it carries."""
     if bound is None:
         return "the end of input"
-    if bound.column is not None:
-        return f"its {bound}"
+    of = "its time" if bound.column is None else f"the instant in its {bound.column}"
     if bound.shift == 0:
-        return "its time"
-    return f"its time {sign} {words(bound.shift)}" if bound.shift > 0 else f"its time - {words(-bound.shift)}"
+        return of
+    return f"{of} {sign} {words(bound.shift)}" if bound.shift > 0 else f"{of} - {words(-bound.shift)}"

@@ -171,7 +171,9 @@ def test_a_bound_may_be_a_column() -> None:
     auctions = Side("auctions", schema("id long, at timestamp, expires timestamp"), ("id",))
     bids = Side("bids", schema("auction long, bid_at timestamp"), ("auction",))
     rule = join_rule(between=("0", "expires"), how="left")
-    assert "bounded by the data" in rule.holds((auctions, bids))[0]
+    assert rule.holds((auctions, bids))[0] == (
+        "rows of auctions until W has passed the instant in its expires: bounded by the data"
+    )
     assert "the data bounds the memory" in rule.check((auctions, bids))[0]
     pair = Both(rule, (auctions, bids), JoinMachine, JoinOperator)
     lefts = [
@@ -331,6 +333,31 @@ def test_the_rule_says_what_it_holds_and_what_binds() -> None:
     assert rule.binding((SHOWN, CLICKS))["on"] == "ad = ad"
     forever = join_rule(keep="forever")
     assert ["for ever" in line for line in forever.check((SHOWN, CLICKS))] == [True, True]
+
+
+@pytest.mark.parametrize(("said", "shown", "bound"), [
+    ({}, "from 0 to 5 minutes after the left's", "from 0 to 5 minutes after the left's"),
+    ({"between": ("0", "e")}, "from the left's to the instant in the left row's e", "from 0 to e after the left's"),
+    ({"between": ("-1 minute", ps.col("e"))}, "from 1 minute before the left's to the instant in the left row's e",
+     "from -1 minute to e after the left's"),
+    ({"between": ("0", "e"), "inclusive": (False, False)},
+     "from 1 microsecond after the left's to 1 microsecond before the instant in the left row's e",
+     "from 1 microsecond to e -1 microsecond after the left's"),
+    ({"between": ("s", None), "keep": "forever", "inclusive": (False, True)},
+     "from 1 microsecond after the instant in the left row's s to no limit",
+     "from s 1 microsecond to no limit after the left's"),
+])  # fmt: skip
+def test_a_limit_that_is_a_column_is_an_instant_and_binds_by_its_name(
+    said: dict[str, Any], shown: str, bound: str
+) -> None:
+    rule = join_rule(**{"between": WITHIN, **said})
+    assert str(rule) == f"inner join: right time {shown}"
+    assert rule.binding((SHOWN, CLICKS))["reach"] == f"right time {bound}"
+
+
+def test_an_exclusive_limit_that_is_a_column_is_held_a_microsecond_less() -> None:
+    rule = join_rule(between=("0", "e"), inclusive=(True, False))
+    assert "until W has passed the instant in its e - 1 microsecond: bounded" in rule.holds((SHOWN, CLICKS))[0]
 
 
 @pytest.mark.parametrize("how", ["semi", "anti"])
