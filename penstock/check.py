@@ -13,6 +13,7 @@ from penstock.expression import columns_of, type_of
 from penstock.flow import AnyStage
 from penstock.keyed import Process
 from penstock.pane import PANE_COLUMNS
+from penstock.pieces import refuse_pieces
 from penstock.plan import Input, Plan
 from penstock.row_steps import Map, MapBatches, Where
 from penstock.schema import NUMBERS
@@ -37,7 +38,9 @@ def checked(stage: AnyStage) -> tuple[str, ...]:
         )
     _inherited(stage)
     refuse_signed(stage)
-    return (*stage.operator.check(stage.sides), *old_corrections(stage))
+    said = stage.operator.check(stage.sides)
+    refuse_pieces(stage)
+    return (*said, *old_corrections(stage))
 
 
 def check(plan: Plan) -> tuple[str, ...]:
@@ -50,6 +53,7 @@ def check(plan: Plan) -> tuple[str, ...]:
     _mode(plan)
     refuse_signed(plan)
     refuse_windows(plan)
+    refuse_pieces(plan)
     return (*_warnings(plan), *old_corrections(plan))
 
 

@@ -7,17 +7,12 @@ from collections.abc import Iterable
 from penstock.aggregate import SKETCHES, Aggregate
 from penstock.duration import words
 from penstock.errors import PlanError
-from penstock.expression import columns_of
 from penstock.join import Join
-from penstock.node import Name, Node
+from penstock.pieces import ADDED_UP
 from penstock.plan import Input, Plan
-from penstock.row_steps import Map, MapBatches, Project, Where
 from penstock.stage import Operator, RowStage
 from penstock.top import Top
 from penstock.window import EventPair, Global
-
-ADDED_UP = ("rows", "count", "sum")
-FACT, COMPUTED = "a fact", "computed"
 
 
 def refuse_refiring(plan: Plan) -> None:
@@ -89,15 +84,11 @@ def _corrects_all(stage: Plan | RowStage) -> bool:
 
 
 def refuse_windows(plan: Plan) -> None:
-    """Refuse windows over rows that may be withdrawn, or over pieces, whose answer would be wrong."""
+    """Refuse windows over rows that may be withdrawn whose answer would be wrong."""
     if plan.signed:
         _refuse_bounds(plan)
         for name, aggregate in plan.aggregates:
             _refuse_aggregate(plan, name, aggregate)
-    for one in plan.inputs:
-        made = None if one.source.derived is None else one.source.derived.stage
-        if isinstance(made, Plan) and made.pieces:
-            _refuse_pieces(plan, _roles(one, made))
 
 
 def _refuse_bounds(plan: Plan) -> None:
@@ -140,59 +131,6 @@ def _refuse_aggregate(plan: Plan, name: str, aggregate: Aggregate) -> None:
                 "to take a value back the values are kept in order, and lists have none",
                 "name a column of single values",
             )
-
-
-def _refuse_pieces(plan: Plan, roles: dict[str, str]) -> None:
-    """Refuse what is made of pieces if it is not what would be made of the whole."""
-    why = "windows before it give pieces, of which only all together are the answer of a window"
-    for key in plan.keys:
-        if roles.get(key) != FACT:
-            raise PlanError(f"key_by({key!r}) over pieces of panes", why, "write .retracting() in the place of "
-                            ".discarding() before it")  # fmt: skip
-    for name, aggregate in plan.aggregates:
-        seen = columns_of(aggregate.where) if aggregate.where is not None else frozenset()
-        if not _combines(aggregate, roles) or any(roles.get(column) != FACT for column in seen):
-            raise PlanError(
-                f"{name} = {aggregate} over pieces of panes",
-                f"{why}: the {aggregate.kind} of the pieces is not that of the whole",
-                "write .retracting() in the place of .discarding() before it; pieces have a sum where they are sums "
-                "or counts, a min of min and a max of max",
-            )
-
-
-def _combines(aggregate: Aggregate, roles: dict[str, str]) -> bool:
-    """Whether an aggregate of pieces is that of the whole; a fold is the user's own, and says what it does."""
-    if aggregate.kind == "fold":
-        return True
-    role = roles.get(aggregate.column or "", COMPUTED)
-    if role == FACT:
-        return aggregate.kind in ("min", "max", "distinct", "approx_distinct")
-    if aggregate.kind == "sum":
-        return role in ADDED_UP
-    return aggregate.kind in ("min", "max") and role == aggregate.kind
-
-
-def _roles(one: Input, made: Plan) -> dict[str, str]:
-    """What each column is: a fact of the window, a piece of an aggregate of some kind, or computed from pieces."""
-    kinds: dict[str, str] = {name: aggregate.kind for name, aggregate in made.aggregates}
-    roles = {name: kinds.get(name, FACT) for name in one.source.schema.names}
-    for step in one.after:
-        match step:
-            case Project(columns, keep):
-                made_now = {name: _role(node, roles) for name, node in columns}
-                roles = {**(roles if keep else {}), **made_now}
-            case Where(predicate):
-                if not isinstance(predicate, Node) or any(roles[name] != FACT for name in columns_of(predicate)):
-                    roles = dict.fromkeys(roles, COMPUTED)
-            case Map() | MapBatches():
-                roles = dict.fromkeys(step.schema.names, COMPUTED)
-    return roles
-
-
-def _role(node: Node, roles: dict[str, str]) -> str:
-    if isinstance(node, Name):
-        return roles[node.column]
-    return FACT if all(roles[name] == FACT for name in columns_of(node)) else COMPUTED
 
 
 def _source(inputs: Iterable[Input]) -> str:
