@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from penstock.decode import Nonconforming, decode
 from penstock.duration import Duration, not_negative, positive, words
-from penstock.errors import DataError, PlanError, did_you_mean
+from penstock.errors import DataError, PlanError, did_you_mean, not_a_column
 from penstock.schema import Schema, schema
 from penstock.stage import MAIN, Operator, Side
 
@@ -161,10 +161,9 @@ def enrich_rule(
         _number(concurrency, "concurrency", 1), positive(timeout, "timeout"), _number(retries, "retries", 0),
         not_negative(backoff, "backoff"), positive(give_up, "give_up"),
     )  # fmt: skip
-    names = (on,) if isinstance(on, str) else tuple(on or ())
     lasting = None if cache is None else positive(cache, "cache")
     found = next(one for one in ON_ERROR if one == on_error)
-    return Enrich(function, schema(output), names, asking, lasting, _number(cache_rows, "cache_rows", 1), found)
+    return Enrich(function, schema(output), _asked_of(on), asking, lasting, _number(cache_rows, "cache_rows", 1), found)
 
 
 def _check_function(function: Any) -> None:
@@ -180,6 +179,16 @@ def _check_function(function: Any) -> None:
             "a question has one answer, a dict of columns or None",
             "return a dict",
         )
+
+
+def _asked_of(on: Any) -> tuple[str, ...]:
+    """The columns that a question is made of, as they are named; none stand for all."""
+    if on is None:
+        return ()
+    names = (on,) if isinstance(on, str) else tuple(on) if isinstance(on, Sequence) else ()
+    if not names:
+        raise not_a_column(on, "enrich(on=)", "ip")
+    return names
 
 
 def _number(number: Any, what: str, least: int) -> int:

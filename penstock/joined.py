@@ -11,7 +11,7 @@ from penstock.stage import Side
 Keys = tuple[str, ...]
 
 
-def on_columns(on: str | Sequence[str] | Mapping[str, str], where: str = "join") -> tuple[Keys, Keys]:
+def on_columns(on: str | Sequence[str] | Mapping[str, str] | None, where: str = "join") -> tuple[Keys, Keys]:
     """The key columns of the left and of the right side.
 
     >>> on_columns({"id": "auction"})
@@ -19,8 +19,8 @@ def on_columns(on: str | Sequence[str] | Mapping[str, str], where: str = "join")
     """
     if isinstance(on, Mapping):
         left, right = tuple(on), tuple(on.values())
-    elif isinstance(on, str):
-        left = right = (on,)
+    elif on is None or isinstance(on, str):
+        left = right = () if on is None else (on,)
     elif isinstance(on, Sequence):
         left = right = tuple(on)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from penstock.decode import decode_value
 from penstock.duration import Duration, positive, words
-from penstock.errors import PlanError, did_you_mean
+from penstock.errors import PlanError, did_you_mean, not_a_column
 from penstock.joined import check_deleted
 from penstock.schema import Schema, canonical_type, schema
 from penstock.stage import MAIN, Operator, Side
@@ -204,6 +204,8 @@ def check_rules(rules: Any, rule_key: Any, deleted: str | None) -> None:
             "a rule that is changed or withdrawn is known by its id",
             'write rule_key="id", or a list of columns that are its id together',
         )
+    if rules is not None and not isinstance(rule_key, Sequence):
+        raise not_a_column(rule_key, "process(rule_key=)", "id")
 
 
 def _lasting(ttl: Duration | None, ttl_by: TimeKind) -> tuple[int | None, TimeKind]:

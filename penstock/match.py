@@ -116,7 +116,7 @@ class Match(Operator):
         return type_of(one.node, one.schema(side.schema, f"the output {name!r}"), f"the output {name!r}")
 
 
-def match(pattern: Pattern, *, output: Mapping[str, str | Col | Node], skip: Skip | None = None,
+def match(pattern: Pattern, *, output: Mapping[str, str | Col | Node] | None = None, skip: Skip | None = None,
           timeouts: bool = False, lateness: Duration = "0", keep: str | None = None,
           limit: int = LIMIT) -> Match:  # fmt: skip
     """The rule of `.match(...)`: a pattern and what is done with it."""
@@ -125,6 +125,12 @@ def match(pattern: Pattern, *, output: Mapping[str, str | Col | Node], skip: Ski
             f"{pattern!r} is not a pattern",
             "a pattern says which events follow one another",
             'write ps.pattern("high", "price > 100").next("low", "price < high.price").within("5 minutes")',
+        )
+    if not isinstance(output, Mapping) or not all(isinstance(name, str) for name in output):
+        raise PlanError(
+            f"match was given output={output!r}",
+            "output names the columns of a match, each with what it says of the events that were taken",
+            'write output={"low": "low.price", "highs": "count(high)"}, or output={} for the key and the times alone',
         )
     if skip is not None and not isinstance(skip, Skip):
         raise PlanError(

@@ -63,11 +63,11 @@ class Pattern:
         """A step that every later event which fits may be, each in a match of its own."""
         return self._with(name, condition, "any")
 
-    def without(self, name: str, condition: Any) -> Pattern:
+    def without(self, name: str, condition: Any = None) -> Pattern:
         """No such event before the next step; at the end of the pattern: until `within` is over."""
         return self._with(name, condition, "relaxed", negated=True)
 
-    def not_next(self, name: str, condition: Any) -> Pattern:
+    def not_next(self, name: str, condition: Any = None) -> Pattern:
         """The very next event is not such a one."""
         return self._with(name, condition, "strict", negated=True)
 
@@ -204,12 +204,22 @@ def past_last() -> Skip:
 
 def to_first(name: str) -> Skip:
     """No other match that begins before the first event of a step."""
-    return Skip("to_first", name)
+    return Skip("to_first", _step_name(name, "to_first"))
 
 
 def to_last(name: str) -> Skip:
     """No other match that begins before the last event of a step."""
-    return Skip("to_last", name)
+    return Skip("to_last", _step_name(name, "to_last"))
+
+
+def _step_name(name: object, where: str) -> str:
+    if not isinstance(name, str):
+        raise PlanError(
+            f"ps.{where} was given {name!r}, which is not the name of a step",
+            "the search goes on from an event that this step of the match has taken",
+            f'write the name in quotes, as in skip=ps.{where}("high")',
+        )
+    return name
 
 
 def _step(name: str, condition: Any, contiguity: Contiguity, negated: bool) -> Step:

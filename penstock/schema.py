@@ -112,6 +112,12 @@ def checked(columns: tuple[Column, ...]) -> Schema:
 
 def canonical_type(text: str) -> str:
     """The one name of a type, whatever alias it was written with."""
+    if not isinstance(text, str):
+        raise PlanError(
+            f"{text!r} is not the name of a type",
+            "types are written as in SQL, as text",
+            'write it in quotes: "long", "double", "string" or "timestamp"',
+        )
     word = re.sub(r"\s+", " ", text.strip().lower())
     word = _ALIASES.get(word, word)
     if decimal := _DECIMAL.fullmatch(word):

@@ -143,13 +143,13 @@ class Stream:
         rule = dedup_rule(within=within, keep=keep, lateness=self._late(lateness))
         return self.key_by(*columns)._remembering("dedup", rule)
 
-    def top(self, n: int, *, by: str, best: Best = "greatest", window: WindowRule | None = None,
+    def top(self, n: int, *, by: str | None = None, best: Best = "greatest", window: WindowRule | None = None,
             lateness: Duration | None = None) -> Rows:  # fmt: skip
         """The best rows of each key with their ranks: every change as it comes, or the answer of each window."""
         rule = top_rule(n, by=by, best=best, window=window, lateness=not_negative(self._late(lateness), "lateness"))
         return self._remembering("top", rule)
 
-    def match(self, pattern: Pattern, *, output: Mapping[str, Expression], skip: Skip | None = None,
+    def match(self, pattern: Pattern, *, output: Mapping[str, Expression] | None = None, skip: Skip | None = None,
               timeouts: bool = False, lateness: Duration | None = None, keep: str | None = None, limit: int = LIMIT
               ) -> Rows:  # fmt: skip
         """Where the events of a key, in order of event time, fit a pattern."""
@@ -157,7 +157,7 @@ class Stream:
                           keep=keep, limit=limit)  # fmt: skip
         return self._remembering("match", rule)
 
-    def join(self, other: Stream, *, on: On, between: tuple[Limit, Limit] | None = None,
+    def join(self, other: Stream, *, on: On | None = None, between: tuple[Limit, Limit] | None = None,
              window: WindowRule | None = None, how: How = "inner", keep: str | None = None,
              inclusive: tuple[bool, bool] = (True, True), prefix: str = "", lateness: Duration | None = None
              ) -> Rows:  # fmt: skip
@@ -167,16 +167,17 @@ class Stream:
                          lateness=self._late(lateness, *theirs.inputs))  # fmt: skip
         return mine._remembering("join", rule, theirs)
 
-    def temporal_join(self, versions: Stream, *, on: On, how: TemporalHow = "inner", lateness: Duration | None = None,
-                      deleted: str | None = None, prefix: str = "") -> Rows:  # fmt: skip
+    def temporal_join(self, versions: Stream, *, on: On | None = None, how: TemporalHow = "inner",
+                      lateness: Duration | None = None, deleted: str | None = None, prefix: str = ""
+                      ) -> Rows:  # fmt: skip
         """Each row with the version of a table that was valid at its own event time."""
         mine, theirs = self._met(versions, on, "temporal_join")
         late = self._late(lateness, *theirs.inputs)
         rule = temporal_rule(how=how, lateness=late, deleted=deleted, prefix=prefix)
         return mine._remembering("temporal join", rule, theirs)
 
-    def join_table(self, table: Stream | Table, *, on: On, how: TemporalHow = "inner", deleted: str | None = None,
-                   prefix: str = "", broadcast: bool = False) -> Rows:  # fmt: skip
+    def join_table(self, table: Stream | Table, *, on: On | None = None, how: TemporalHow = "inner",
+                   deleted: str | None = None, prefix: str = "", broadcast: bool = False) -> Rows:  # fmt: skip
         """Each row with a table as it stands: the last row of another stream for the key, or a `ps.table`.
 
         `broadcast` keeps all of a small table on every shard, so that the rows that meet it may be anywhere.
@@ -255,7 +256,7 @@ class Stream:
         checked(stage)
         return Rows.of(stage, MAIN)
 
-    def _met(self, other: Stream, on: On, where: str) -> tuple[Stream, Entry]:
+    def _met(self, other: Stream, on: On | None, where: str) -> tuple[Stream, Entry]:
         """This stream and another, each keyed by the columns on which they meet."""
         if not isinstance(other, Stream):
             raise PlanError(
@@ -288,11 +289,11 @@ class Rows(Stream):
 
     def output(self, name: str) -> Rows:
         """Another output of the stage, such as the time-outs of a pattern."""
-        if name not in self.stage.outputs:
+        if name not in tuple(self.stage.outputs):
             raise PlanError(
                 f"{self.stage.label} has no output {name!r}",
                 f"it has {', '.join(self.stage.outputs)}",
-                did_you_mean(name, tuple(self.stage.outputs)),
+                did_you_mean(str(name), tuple(self.stage.outputs)),
             )
         return Rows.of(self.stage, name)
 
@@ -307,7 +308,7 @@ class Rows(Stream):
             raise PlanError(
                 f"{self.stage.label} has no side {side!r}",
                 f"it has {', '.join(names)}",
-                did_you_mean(side, names),
+                did_you_mean(str(side), names),
             )
         return Branch(self.stage, "late", side)
 

@@ -96,7 +96,7 @@ class Top(Operator):
         return "all rows" if side.signed else f"the {self.n} best rows"
 
 
-def top_rule(n: int, *, by: str, best: str = "greatest", window: object = None, lateness: int = 0) -> Top:
+def top_rule(n: int, *, by: str | None, best: str = "greatest", window: object = None, lateness: int = 0) -> Top:
     """The rule of `.top(n, by=…, best=…, window=…)`."""
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise PlanError(f"top was asked for {n!r} rows", "it is a whole number from 1 on", "write .top(10, by=...)")

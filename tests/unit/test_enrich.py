@@ -307,6 +307,8 @@ REFUSED = {
     "no output": ({"output": None}, "does not say the columns of an answer"),
     "a column that is there": ({"output": "user string"}, "have a column 'user' already"),
     "an unknown column": ({"on": "iip"}, "enrich names the column 'iip'"),
+    "columns that are none": ({"on": 5}, "was given 5, which is not the name of a column"),
+    "no columns": ({"on": []}, "was given \\[\\], which is not the name of a column"),
     "no function": ({"function": "look_up"}, "'look_up', which is not a function"),
     "a class": ({"function": Service}, "which is not a function"),
     "a generator": ({"function": several}, "several yields rows"),

@@ -85,7 +85,17 @@ def test_a_join_has_late_rows_of_each_side():
     joined = one.join(two, on="key", between=("0", "1 minute"))
     assert joined.late_of("right").write(ps.memory("late")).name == "right"
     assert "no side 'both'" in refused(lambda: joined.late_of("both")).what
+    assert "no side 2" in refused(lambda: joined.late_of(2)).what
     assert "no output 'side'" in refused(lambda: joined.output("side")).what
+    assert "no output ['side']" in refused(lambda: joined.output(["side"])).what
+
+
+@pytest.mark.parametrize("join", ["join", "temporal_join", "join_table"])
+def test_a_join_that_does_not_say_on_which_columns_is_refused(join):
+    one, two = timed("key string", "one"), timed("key string, v long", "two")
+    wrong = refused(lambda: getattr(one, join)(two))
+    assert wrong.what == f"{join} does not say on which columns"
+    assert wrong.instead.startswith(f'write {join}(..., on="ad")')
 
 
 def test_a_stream_is_written_as_it_is():

@@ -10,7 +10,7 @@ from penstock.errors import DataError, PlanError
 from penstock.expression import call, col
 from penstock.instant import MAX_TIME
 from penstock.match import Match, match
-from penstock.pattern import Pattern, no_skip, pattern, to_last
+from penstock.pattern import Pattern, no_skip, pattern, to_first, to_last
 from penstock.reference.accumulate import Record
 from penstock.schema import schema
 from penstock.stage import Side
@@ -46,10 +46,17 @@ def shown(given: Any) -> list[tuple[Any, ...]]:
         (lambda: TWO.times(3, 2), "3 to 2 times", ".times(2)"),
         (lambda: TWO.times(True), "True to True times", ".times(2)"),
         (lambda: TWO.without("n", "price = 1").one_or_more(), "negated step 'n'", "right after the step"),
-        (lambda: TWO.without("n", None), "has no condition", "say what may not come"),
+        (lambda: TWO.without("n"), "'n' has no condition", "say what may not come"),
+        (lambda: TWO.not_next("n"), "'n' has no condition", "say what may not come"),
         (lambda: TWO.within("0"), "not longer than nothing", "positive"),
         (lambda: match("a b", output={}), "is not a pattern", "ps.pattern"),
         (lambda: match(TWO, output={}, skip="past_last"), "skip is 'past_last'", "ps.past_last()"),
+        (lambda: match(TWO), "output=None", 'output={"low": "low.price"'),
+        (lambda: match(TWO, output="high.price"), "output='high.price'", 'output={"low": "low.price"'),
+        (lambda: match(TWO, output=["high.price"]), "output=['high.price']", 'output={"low": "low.price"'),
+        (lambda: match(TWO, output={5: "high.price"}), "output={5: 'high.price'}", 'output={"low": "low.price"'),
+        (lambda: match(TWO, output={}, skip=to_first(5)), "ps.to_first was given 5", 'ps.to_first("high")'),
+        (lambda: match(TWO, output={}, skip=to_last(None)), "ps.to_last was given None", 'ps.to_last("high")'),
         (lambda: match(TWO, output={}, limit=0), "limit is 0", "limit=1_000"),
         (lambda: match(TWO, output={}, keep="always"), "keep is 'always'", 'keep="forever"'),
         (lambda: rule(pattern("high").next("low")), "can match for ever: high next low", '.within("5 minutes")'),

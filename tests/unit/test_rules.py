@@ -174,6 +174,8 @@ def test_an_id_may_be_several_columns_and_there_is_one_nan() -> None:
         ({"rules": None, "rule_key": None}, "deleted and no rules", "rules=limits"),
         ({"rule_key": "idd"}, "'idd'", "did you mean 'id'?"),
         ({"deleted": "most"}, "names a long", "booleans"),
+        ({"rule_key": 5}, "was given 5, which is not the name of a column", "such as 'id'"),
+        ({"rule_key": [5]}, "was given 5, which is not the name of a column", "in quotes"),
         ({"rules": 7}, "7", "a stream or a ps.table"),
     ],
 )

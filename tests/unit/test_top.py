@@ -149,6 +149,7 @@ def test_what_is_kept_is_said_and_what_binds() -> None:
     (lambda: bids().top(2, by="price"), "no key"),
     (lambda: bids().key_by("auction").top(0, by="price"), "0 rows"),
     (lambda: bids().key_by("auction").top(2, by=3), "by 3"),
+    (lambda: bids().key_by("auction").top(2), "by None"),
     (lambda: bids().key_by("auction").top(2, by="prize"), "prize"),
     (lambda: bids().key_by("auction").top(2, by="price", best="biggest"), "biggest"),
     (lambda: bids().key_by("auction").top(2, by="price", window=ps.session("1 minute")), "top of sessions"),
