@@ -179,6 +179,25 @@ def _check_function(function: Any) -> None:
             "a question has one answer, a dict of columns or None",
             "return a dict",
         )
+    if not _takes_a_row(function):
+        raise PlanError(
+            f"{getattr(function, '__name__', function)} cannot be called with a row",
+            "it is called with one argument, a row as a dict, and nothing else",
+            "write async def look_up(row): …",
+        )
+
+
+def _takes_a_row(function: Callable[..., Any]) -> bool:
+    """Whether a function can be called with one argument; of one that does not say it is found out by calling."""
+    try:
+        taken = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    try:
+        taken.bind({})
+    except TypeError:
+        return False
+    return True
 
 
 def _asked_of(on: Any) -> tuple[str, ...]:

@@ -138,13 +138,19 @@ def match(pattern: Pattern, *, output: Mapping[str, str | Col | Node] | None = N
             "skip says from where the search goes on after a match",
             "write skip=ps.past_last(), ps.to_next(), ps.no_skip(), or ps.to_last(name)",
         )
+    if not isinstance(timeouts, bool):
+        raise PlanError(
+            f"timeouts is {timeouts!r}",
+            "timeouts=True gives the partial matches that within has ended, as an output of their own",
+            "write timeouts=True, or leave it out",
+        )
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise PlanError(f"limit is {limit!r}", "limit is a whole number from 1 on", "write limit=1_000")
     if keep not in (None, "forever"):
         raise PlanError(f"keep is {keep!r}", 'there is one word for it: "forever"', 'write keep="forever"')
     nodes = tuple((name, said(one)) for name, one in output.items())
     forever: Literal["forever"] | None = "forever" if keep else None
-    return Match(pattern, nodes, skip or past_last(), bool(timeouts), not_negative(lateness, "lateness"), forever,
+    return Match(pattern, nodes, skip or past_last(), timeouts, not_negative(lateness, "lateness"), forever,
                  limit)  # fmt: skip
 
 

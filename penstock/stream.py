@@ -146,6 +146,12 @@ class Stream:
     def top(self, n: int, *, by: str | None = None, best: Best = "greatest", window: WindowRule | None = None,
             lateness: Duration | None = None) -> Rows:  # fmt: skip
         """The best rows of each key with their ranks: every change as it comes, or the answer of each window."""
+        if window is None and lateness is not None:
+            raise PlanError(
+                f"top was given lateness={lateness!r} and no window",
+                "lateness says how long a complete window still takes rows; without one no row is late",
+                'leave it out, or write window=ps.tumbling("1 hour")',
+            )
         rule = top_rule(n, by=by, best=best, window=window, lateness=not_negative(self._late(lateness), "lateness"))
         return self._remembering("top", rule)
 

@@ -312,6 +312,8 @@ REFUSED = {
     "no function": ({"function": "look_up"}, "'look_up', which is not a function"),
     "a class": ({"function": Service}, "which is not a function"),
     "a generator": ({"function": several}, "several yields rows"),
+    "no parameter": ({"function": lambda: None}, "<lambda> cannot be called with a row"),
+    "two parameters": ({"function": lambda row, key: None}, "<lambda> cannot be called with a row"),
     "on_error": ({"on_error": "drop"}, "on_error is 'drop'"),
     "no concurrency": ({"concurrency": 0}, "concurrency is 0"),
     "negative retries": ({"retries": -1}, "retries is -1"),
@@ -334,6 +336,11 @@ def test_what_cannot_be_right_is_refused(case: str) -> None:
         events.enrich(given.pop("function"), **given)
     assert raised.value.why
     assert raised.value.instead
+
+
+@pytest.mark.parametrize("function", [lambda row, again=3: row, lambda *rows: rows[0], {"a": {}}.get, dict.copy])
+def test_what_can_be_called_with_a_row_alone_is_taken(function: Any) -> None:
+    assert rule_of(function).function is function
 
 
 def test_the_longest_that_a_question_can_take_is_known() -> None:

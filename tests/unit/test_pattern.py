@@ -57,6 +57,8 @@ def shown(given: Any) -> list[tuple[Any, ...]]:
         (lambda: match(TWO, output={5: "high.price"}), "output={5: 'high.price'}", 'output={"low": "low.price"'),
         (lambda: match(TWO, output={}, skip=to_first(5)), "ps.to_first was given 5", 'ps.to_first("high")'),
         (lambda: match(TWO, output={}, skip=to_last(None)), "ps.to_last was given None", 'ps.to_last("high")'),
+        (lambda: match(TWO, output={}, timeouts="yes"), "timeouts is 'yes'", "timeouts=True"),
+        (lambda: match(TWO, output={}, timeouts=0), "timeouts is 0", "leave it out"),
         (lambda: match(TWO, output={}, limit=0), "limit is 0", "limit=1_000"),
         (lambda: match(TWO, output={}, keep="always"), "keep is 'always'", 'keep="forever"'),
         (lambda: rule(pattern("high").next("low")), "can match for ever: high next low", '.within("5 minutes")'),

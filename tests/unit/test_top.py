@@ -153,6 +153,7 @@ def test_what_is_kept_is_said_and_what_binds() -> None:
     (lambda: bids().key_by("auction").top(2, by="prize"), "prize"),
     (lambda: bids().key_by("auction").top(2, by="price", best="biggest"), "biggest"),
     (lambda: bids().key_by("auction").top(2, by="price", window=ps.session("1 minute")), "top of sessions"),
+    (lambda: bids().key_by("auction").top(1, by="price", lateness="1 hour"), "lateness='1 hour' and no window"),
     (lambda: bids("auction long, price binary").key_by("auction").top(2, by="price"), "binary"),
     (lambda: bids("auction long, price long, rank long").key_by("auction").top(2, by="price"), "'rank'"),
     (lambda: bids("auction long, price long, op long").key_by("auction").top(2, by="price"), "'op'"),
