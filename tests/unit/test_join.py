@@ -155,6 +155,15 @@ def test_rows_of_one_window_meet_and_say_which() -> None:
     assert join.held == 0
 
 
+@pytest.mark.parametrize("how", ["semi", "anti"])
+def test_rows_of_one_window_say_which_whatever_the_kind(how: str) -> None:
+    join = Playing(window=ps.tumbling("10 seconds"), how=how)
+    rows = join.batch([impression("10:00:03"), impression("10:00:11", offset=1)], [click("10:00:09")])
+    rows += join.batch([], [], w="10:00:20")
+    at, start, end = ("10:00:03", "10:00:00", "10:00:10") if how == "semi" else ("10:00:11", "10:00:10", "10:00:20")
+    assert rows == [{"ad": "x", "at": parse(at), "window_start": parse(start), "window_end": parse(end)}]
+
+
 def test_rows_of_one_day_meet_though_it_has_an_hour_less() -> None:
     join = Playing(window=ps.calendar("day", zone="Europe/Berlin"), how="left")
     first, last = "2026-03-28T23:00:00Z", "2026-03-29T21:59:59Z"
