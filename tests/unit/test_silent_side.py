@@ -1,4 +1,4 @@
-"""A side of a join that says nothing: once it is idle W follows the other alone, or it is waited for, on each engine."""
+"""A side of a join that says nothing: once it is idle W follows the other alone, or it is waited for."""
 
 from __future__ import annotations
 
