@@ -37,6 +37,11 @@ class Flow:
         return tuple(found.values())
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What people call the stages: each by its place and what it is."""
+        return tuple(f"{number}: {stage.label}" for number, stage in enumerate(self.stages, 1))
+
+    @property
     def bounded(self) -> bool:
         """Whether every source comes to an end."""
         return all(one.source.bounded for one in self.inputs)

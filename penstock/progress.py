@@ -18,6 +18,7 @@ class Progress:
     named as in the ids of the sinks; `panes` are panes and rows of all stages together. `lag` counts what the logs had
     beyond this batch, where a log can tell. `waiting` says what the batch waits for, while it does. `notes` are what
     the logs say of themselves: a partition that an open transaction holds back, cores that have nothing to read.
+    `held` says what each stage remembers after the batch: windows, rows, entries and timers.
     """
 
     batch: int
@@ -38,6 +39,7 @@ class Progress:
     waiting: str | None = None
     notes: tuple[str, ...] = ()
     rows: dict[str, int] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:

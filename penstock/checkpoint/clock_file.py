@@ -20,6 +20,7 @@ class Clocks:
 
     `partitions` are for people: source, partition, newest event, watermark, idle or not, silent for how long. So is
     `lag`: source, partition, where the batch ended, and where the log did; and `notes`, what logs say of themselves.
+    `held` says how much each stage remembers.
     """
 
     batch: int = 0
@@ -35,6 +36,7 @@ class Clocks:
     offsets: str = ""
     lag: list[list[Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    held: dict[str, int] = field(default_factory=dict)
 
     @property
     def watermark(self) -> int:
@@ -75,7 +77,7 @@ def _plain(clocks: Clocks) -> dict[str, Any]:
     return {"batch": clocks.batch, "totals": asdict(clocks.totals), "bad": clocks.bad, "panes": clocks.panes,
             "finished": clocks.finished, "drained": clocks.drained, "given": clocks.given, "offsets": clocks.offsets,
             "open_windows": clocks.open_windows, "partitions": clocks.partitions, "lag": clocks.lag,
-            "notes": clocks.notes}  # fmt: skip
+            "notes": clocks.notes, "held": clocks.held}  # fmt: skip
 
 
 def _read(store: Store, name: str, lineage: str) -> Clocks:
@@ -90,4 +92,5 @@ def _read(store: Store, name: str, lineage: str) -> Clocks:
         )
     return Clocks(held["batch"], decoded(held["state"]), Counts(**held["totals"]), held["bad"], held["panes"],
                   held["finished"], held["drained"], held["given"], held["open_windows"],
-                  held["partitions"], held["offsets"], held.get("lag", []), held.get("notes", []))  # fmt: skip
+                  held["partitions"], held["offsets"], held.get("lag", []), held.get("notes", []),
+                  held.get("held", {}))  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,7 @@ class Standing:
     lag: tuple[Lag, ...] = ()
     notes: tuple[str, ...] = ()
     waiting: Waits | None = None
+    held: dict[str, int] = field(default_factory=dict)
 
     @property
     def behind(self) -> int | None:
@@ -93,7 +94,7 @@ def standing(checkpoint: str | Store) -> Standing:
         store.root, identity.name, identity.lineage, identity.shards, clocks.batch - 1 if clocks.batch else None,
         clocks.state.now, clocks.watermark, clocks.totals, clocks.panes, clocks.finished, clocks.open_windows,
         tuple(Partition(*one) for one in clocks.partitions), owner,
-        tuple(Lag(*one) for one in clocks.lag), tuple(clocks.notes), waits(store, owner),
+        tuple(Lag(*one) for one in clocks.lag), tuple(clocks.notes), waits(store, owner), clocks.held,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.reporting import Rate, farewell, shares
+from penstock.cli.reporting import Rate, farewell, held, shares
 from penstock.progress import Progress
 from penstock.wording import clock, many, span
 
@@ -92,7 +92,7 @@ def numbers(progress: Progress, speed: float) -> Table:
     totals = progress.totals
     table.add_row("events", f"{totals.read:,}", f"{speed:,.0f} a second")
     table.add_row("watermark", clock(progress.watermark), _behind(progress))
-    table.add_row("windows", f"{progress.open_windows:,} open", f"{many(progress.total_panes, 'pane')} shown")
+    table.add_row("state", held(progress), f"{many(progress.total_panes, 'pane')} shown")
     table.add_row("late", f"{totals.late:,}", "rows that came after their window was gone" if totals.late else "")
     table.add_row("quarantined", f"{totals.quarantined:,}", "rows that could not be used" if totals.quarantined else "")
     if totals.deduplicated:

@@ -136,11 +136,18 @@ def line(progress: Progress, rate: float) -> str:
     laggard = "" if progress.laggard is None or not behind else f", slowest {progress.laggard}"
     return (
         f"batch {progress.batch}: {many(progress.totals.read, 'event')} in, {rate:,.0f}/s; "
-        f"W {clock(progress.watermark)}{behind}{laggard}; {progress.open_windows:,} windows open; "
+        f"W {clock(progress.watermark)}{behind}{laggard}; {held(progress)}; "
         f"{many(progress.total_panes, 'pane')}, {progress.totals.late:,} late, "
         f"{progress.totals.quarantined:,} quarantined{again}; "
         f"{lag}{span(progress.seconds * 1e6)} a batch: {shares(progress)}"
     )
+
+
+def held(progress: Progress) -> str:
+    """What is remembered, in words: open windows, or rows where there are other stages."""
+    if all(name.endswith(": windows") for name in progress.held):
+        return f"{progress.open_windows:,} windows open"
+    return f"{many(progress.open_windows, 'row')} held"
 
 
 def shares(progress: Progress) -> str:

@@ -72,13 +72,20 @@ def _rows(found: Standing) -> list[tuple[str, str]]:
         ("watermark", f"{clock(found.watermark)}{behind}"),
         ("events", f"{totals.read:,} in, {totals.filtered + totals.dropped:,} filtered out"),
         ("panes", f"{found.panes:,}"),
-        ("open windows", f"{found.open_windows:,}"),
+        *_held(found),
         ("late", many(totals.late, "row")),
         *([("duplicates", many(totals.deduplicated, "row"))] if totals.deduplicated else []),
         ("quarantined", many(totals.quarantined, "row")),
     ]
     rows += [(f"{one.source}/{one.partition}", _partition(one)) for one in found.partitions]
     return rows + [("note", note) for note in found.notes]
+
+
+def _held(found: Standing) -> list[tuple[str, str]]:
+    """What is remembered: open windows, or each stage by its name where there are others."""
+    if all(name.endswith(": windows") for name in found.held):
+        return [("open windows", f"{found.open_windows:,}")]
+    return [("held", ", ".join(f"{held:,} by stage {name}" for name, held in found.held.items()))]
 
 
 def _waiting(found: Standing) -> list[tuple[str, str]]:

@@ -139,6 +139,8 @@ METRICS = (
         lambda one: one.waited_share),
     _of("open_windows", GAUGE, "Windows that are held.", lambda one: one.open_windows),
     _of("state_rows", GAUGE, "Rows of state that are held.", lambda one: one.state_rows),
+    _last("stage_rows", GAUGE, "What a stage holds: windows, rows, entries and timers.",
+          lambda last: [({"stage": name}, held) for name, held in last.held.items()]),
     _of("state_bytes", GAUGE, "Size of the state.", lambda one: one.state_bytes),
     _last("state_largest_part_bytes", GAUGE, "The largest part of the state; far above 4 MB where one key is large.",
           lambda last: [({}, last.state.get("largest"))]),

@@ -18,10 +18,10 @@ class Observation:
     `hot` are keys with their share of the events and by how much that may be too high. `dots`, `panes`, `given`, `late`
     and `bad` are samples; `rows` says how many there were of each. `sinks` names the batch that each was given last.
     `positions` are where the batch ended in each source, and `behind` counts how far events were behind the newest of
-    their partition. `settings` are those of the run that matter to who looks at it. `sources` have what each has given
-    so far, `ledgers` what each sink says that it has, `waited` the seconds in which the batch waited for one. `missed`
-    counts the batches before this one that could not be written down. Lengths of time are in microseconds, but for
-    `seconds`, `elapsed` and `waited`.
+    their partition. `held` says what each stage remembers. `settings` are those of the run that matter to who looks at
+    it. `sources` have what each has given so far, `ledgers` what each sink says that it has, `waited` the seconds in
+    which the batch waited for one. `missed` counts the batches before this one that could not be written down. Lengths
+    of time are in microseconds, but for `seconds`, `elapsed` and `waited`.
     """
 
     batch: int
@@ -37,6 +37,7 @@ class Observation:
     rows: dict[str, int] = field(default_factory=dict)
     partitions: list[dict[str, Any]] = field(default_factory=list)
     state: dict[str, int] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
     hot: list[list[Any]] = field(default_factory=list)
     dots: list[dict[str, Any]] = field(default_factory=list)
     panes: list[dict[str, Any]] = field(default_factory=list)

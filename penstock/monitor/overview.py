@@ -87,12 +87,19 @@ def overview(observed: Sequence[Observation]) -> Overview | None:
         quarantined=totals.get("quarantined", 0), duplicates=totals.get("deduplicated", 0),
         late_share=_per(sum(one.counts.get("late", 0) for one in some), read),
         quarantined_share=_per(sum(one.counts.get("quarantined", 0) for one in some), read),
-        open_windows=last.state.get("open", 0), state_rows=last.state.get("rows", last.state.get("open", 0)),
+        open_windows=_windows(last), state_rows=last.state.get("rows", last.state.get("open", 0)),
         state_bytes=last.state.get("bytes"), checkpoint_bytes=last.checkpoint.get("bytes"), lag=lag_of(last),
         partitions=len(last.partitions), idle_partitions=sum(1 for one in last.partitions if one["idle"]),
         last_batch_seconds=last.seconds, batch_seconds=statistics.median(one.seconds for one in some),
         waited_share=_per(sum(one.waited for one in some), elapsed), shares=shares_of(some),
     )  # fmt: skip
+
+
+def _windows(last: Observation) -> int:
+    """The windows that are held; before stages said it each for itself, all that is held."""
+    if not last.held:
+        return last.state.get("open", 0)
+    return sum(held for name, held in last.held.items() if name.endswith(": windows"))
 
 
 def lagging(one: Observation) -> tuple[str | None, int | None]:

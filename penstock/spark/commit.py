@@ -150,8 +150,12 @@ class Commit:
             drained, given, heard.state.get("open", 0),
             [list(astuple(one)) for one in partition_clocks(self.flow, state)],
             offsets_digest(self.store, before.batch), tick.get("lag", []),
-            tick.get("notes", []),
+            tick.get("notes", []), self._held(heard),
         )  # fmt: skip
+
+    def _held(self, heard: Heard) -> dict[str, int]:
+        """How much each stage remembers."""
+        return {name: heard.held[number] for number, name in enumerate(self.flow.names) if number in heard.held}
 
     def _tell(self, heard: Heard, after: Clocks, times: Times) -> None:
         ended = time.monotonic()
@@ -168,7 +172,7 @@ class Commit:
             elapsed=elapsed, totals=after.totals, total_panes=after.panes, open_windows=heard.state.get("open", 0),
             laggard=None if slowest is None else f"{slowest.source}/{slowest.partition}",
             shares=times.shares(elapsed), lag=sum(lag) if lag else None,
-            notes=tuple(heard.tick.get("notes", ())), rows=heard.sizes,
+            notes=tuple(heard.tick.get("notes", ())), rows=heard.sizes, held=after.held,
         )  # fmt: skip
         self.on_progress(self.told)
         if self.observer is not None:

@@ -55,7 +55,7 @@ class Part:
 class Heard:
     """A batch as the driver knows it; `holds` are for each stage the least event time it may give behind its W.
 
-    `seen` are the samples that the tasks of the sources have taken.
+    `held` says how much each stage remembers, `seen` are the samples that the tasks of the sources have taken.
     """
 
     streams: dict[str, list[Part]] = field(default_factory=dict)
@@ -64,6 +64,7 @@ class Heard:
     read: dict[str, list[int]] = field(default_factory=dict)
     tick: dict[str, Any] = field(default_factory=dict)
     state: dict[str, int] = field(default_factory=dict)
+    held: dict[int, int] = field(default_factory=dict)
     began: float | None = None
     holds: dict[int, int] = field(default_factory=dict)
     seen: list[dict[str, Any]] = field(default_factory=list)
@@ -115,6 +116,7 @@ def gathered(words: Iterable[Any]) -> Heard:
             said = json.loads(head)
             stage = stage_of(kind)
             heard.holds[stage] = min(heard.holds.get(stage, MAX_TIME), said.pop("hold", MAX_TIME))
+            heard.held[stage] = heard.held.get(stage, 0) + said.get("open", 0)
             for name, number in said.items():
                 held = heard.state.get(name, 0)
                 heard.state[name] = max(held, number) if name == LARGEST else held + number

@@ -102,7 +102,7 @@ class Observer:
             batch=told.batch, now=told.now, wall=time.time(), seconds=told.seconds, elapsed=told.elapsed,
             watermark=after.watermark, watermarks=[before.state.of(number) for number in stages],
             shares=told.shares, counts=asdict(heard.counts), totals=asdict(after.totals), rows=heard.sizes,
-            partitions=partitions(after, heard.seen), state=dict(heard.state),
+            partitions=partitions(after, heard.seen), state=dict(heard.state), held=told.held,
             hot=[list(one) for one in self.hot.shares()],
             dots=[{**dot, "partition": f"{seen['source']}/{dot['partition']}"}
                   for seen in heard.seen for dot in seen["dots"]],

@@ -55,6 +55,8 @@ def test_a_line_says_everything_that_is_asked_of_progress():
     )
     assert "quarantined; lag 1,200; 0.50 s a batch" in line(replace(ONE, lag=1_200), 0)
     assert "W none yet; 24" in line(replace(ONE, watermark=MIN_TIME), 0)
+    assert "; 24 windows open; " in line(replace(ONE, held={"1: windows": 24}), 0)
+    assert "; 24 rows held; " in line(replace(ONE, held={"1: join": 20, "2: windows": 4}), 0)
 
 
 def test_the_rate_is_that_of_the_last_seconds():
@@ -110,7 +112,7 @@ def test_the_panel_and_the_answers_fit_a_small_terminal(width):
     assert len(shown) <= 22
     assert max(map(len, shown)) <= width
     text = "\n".join(shown)
-    for said in ("123,456", "4,000 a second", "5.2 s behind the clock, slowest scores/1", "24 open", "80 panes",
+    for said in ("123,456", "4,000 a second", "5.2 s behind the clock, slowest scores/1", "24 windows open", "80 panes",
                  "0.50 s", "41,234 corrected", "9,876 early", "on time", "Ctrl-C"):  # fmt: skip
         assert said in text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import time
 from dataclasses import astuple, replace
@@ -47,6 +48,15 @@ def made(store: LocalStore) -> Identity:
     totals = Counts(read=1_234, filtered=10, late=5, quarantined=2)
     write_clock(store, identity.lineage, Clocks(8, state, totals, panes=40, partitions=partitions))
     return identity
+
+
+def test_what_each_stage_holds_is_said_where_there_are_others_than_windows(store, penstock):
+    identity = made(store)
+    assert "open windows" in penstock("status", store.root).out
+    write_clock(store, identity.lineage, Clocks(9, open_windows=1_504, held={"1: join": 1_500, "2: windows": 4}))
+    said = penstock("status", store.root).out
+    assert "open windows" not in said
+    assert re.search(r"^held +1,500 by stage 1: join, 4 by stage 2: windows$", said, re.MULTILINE)
 
 
 def test_a_run_that_is_alive(store, penstock):

@@ -24,6 +24,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 RICH = {
     "watermark": NOON - MINUTE, "total_panes": 77, "waited": 1.0, "missed": 2, "replayed": True,
     "totals": {"read": 10_000, "late": 3, "quarantined": 4, "filtered": 5, "dropped": 1, "deduplicated": 7},
+    "held": {"1: join": 6, "2: windows": 4},
     "state": {"open": 10, "bytes": 4_096, "largest": 1_024}, "checkpoint": {"bytes": 9_000, "files": 12},
     "partitions": [partition("0", MINUTE, lag=5, to_log=2 * SECOND, from_log=SECOND), partition("1", lag=7)],
     "sinks": {"scores/panes": 19, "kept/late": 2_048}, "ledgers": {"scores/panes": {"batch": 19, "had": False}},
@@ -62,6 +63,8 @@ def test_every_number_is_that_of_the_overview():
     assert found["penstock_partition_lag_events"] == {("scores", "0"): 5, ("scores", "1"): 7}
     assert found["penstock_partition_to_log_seconds"] == {("scores", "0"): 2}
     assert found["penstock_state_bytes"] == {(): 4_096}
+    assert found["penstock_stage_rows"] == {("1: join",): 6, ("2: windows",): 4}
+    assert found["penstock_open_windows"] == {(): 4}
     assert found["penstock_checkpoint_bytes"] == {(): 9_000}
     assert found["penstock_sink_given_batch"] == found["penstock_sink_ledger_batch"] == {("scores/panes",): 19}
     assert found["penstock_kept_bytes"] == {("late",): 2_048}

@@ -70,6 +70,9 @@ def test_lag_and_sizes_are_unknown_where_nobody_tells_them():
     assert (known.lag, known.open_windows, known.state_rows, known.state_bytes) == (12, 3, 4, 5)
     assert known.checkpoint_bytes == 6
     assert json.loads(json.dumps(known.plain()))["lag"] == 12
+    stages = overview(run_of(state={"open": 9}, held={"1: join": 5, "2: windows": 3, "3: windows": 1}))
+    assert stages is not None
+    assert (stages.open_windows, stages.state_rows) == (4, 9)
 
 
 def test_recent_batches_end_with_the_last():
