@@ -106,6 +106,7 @@ class Run:
             "counts": asdict(counts), "totals": asdict(self.totals),
             "rows": {"panes": len(panes), "late": len(late), "quarantine": len(bad)}, "partitions": clocks,
             "state": {"open": 12, "rows": 5_000 + 10 * number, "bytes": 900_000 + 1_200 * number},
+            "held": {"1: join": 4_000 + number, "2: windows": 12},
             "hot": [[team, 0.5 / 2**place, 0.001] for place, team in enumerate(self.teams)],
             "dots": [{name: dot[name] for name in ("partition", "offset", "event_time", "key", "text")}
                      for dot in dots],

@@ -88,7 +88,7 @@ def seen(page) -> str:
             ["took corrections any more", "Late rows, newest first", "'twelve' is not a long", "Why?"],
         ),
         ("batches", ["Where the time went", "reading", "writing to sinks", "idle"]),
-        ("state", ["Keys with the most events", "amber", "rows of state"]),
+        ("state", ["Keys with the most events", "amber", "rows of state", "1: join"]),
         ("sinks", ["team-scores/panes/team_scores", "✓ has all", "No batch was run again"]),
         ("plan", ["tumbling", "scores.db", "Delivered exactly once", "newest event time less 4 seconds"]),
     ],

@@ -9,6 +9,7 @@ export function state(held) {
   const sizes = new Chart({ title: "Bytes of state and of the checkpoint", value: (value) => bytes(Math.round(value ?? 0)), steps: DOUBLED });
   const large = html("div", {}, sizes.element);
   const list = html("div");
+  const stages = html("div");
 
   function update() {
     const some = thinned(held.batches);
@@ -26,12 +27,16 @@ export function state(held) {
     large.hidden = !known.length;
     if (known.length) sizes.set(times, known.map(([group, name, word]) => ({ name: word, values: of(group, name) })));
     said.textContent = words(held.standing?.overview, last.hot);
+    const by = Object.entries(last.held ?? {});
+    stages.hidden = by.every(([name]) => name.endsWith(": windows"));
+    swap(stages, table(["stage", { number: "holds" }], by.map(([name, size]) => [name, count(size)]),
+      { caption: "What each stage remembers: windows, rows, entries and timers" }));
     swap(list, table(["key", { number: "share of events" }, "", { number: "at most too high by" }],
       last.hot.map(([key, share, error]) => [key, percent(share), meter(share), percent(error)]),
       { caption: "Keys with the most events", empty: "keys are counted when events have come" }));
   }
 
-  return { title: "State", update, element: html("div", {}, html("h2", {}, "State and hot keys"), said, list,
+  return { title: "State", update, element: html("div", {}, html("h2", {}, "State and hot keys"), said, stages, list,
     html("div", { class: "pair" }, rows.element, large)) };
 }
 
