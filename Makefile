@@ -74,9 +74,10 @@ conformance: $(INSTALLED) ## play Beam's transcripts, the book and the worked ex
 laws: $(INSTALLED) ## nightly: the laws, each on EXAMPLES=10000 random pipelines
 	@PENSTOCK_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest $(WORKERS) tests/laws
 
-faults: $(INSTALLED) java ## KILLS=200 kills of a pipeline that writes to every sink; goes on where it was interrupted
+faults: $(INSTALLED) java ## KILLS=200 kills each of pipelines with every sink, stage and server; goes on where it stopped
 	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults.json
 	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults-servers.json --servers
+	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults-stages.json --stages
 
 soak: $(INSTALLED) java ## MINUTES=30 at a steady rate: memory, state, open files and batch time must not grow
 	@$(BIN)/python -m bench.soak --minutes $(MINUTES) --json bench/results/soak.json

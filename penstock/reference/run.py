@@ -15,10 +15,10 @@ from penstock.reference.watermark import Clock
 
 
 class ReferenceRun:
-    """A stage, and all it reads, in progress."""
+    """A stage or several, and all they read, in progress."""
 
-    def __init__(self, plan: AnyStage) -> None:
-        self.flow = flow_of((plan,))
+    def __init__(self, *plans: AnyStage) -> None:
+        self.flow = flow_of(plans)
         self.clock = Clock(self.flow)
         self.stages = [started(stage) for stage in self.flow.stages]
         self.given = [0] * len(self.stages)

@@ -65,6 +65,7 @@ class Shard(StatefulProcessor):
         if (after := self.job.after(self.stage)) is not None:
             yield _WORD(shard, at(after, TICK), "", json.dumps(tick).encode())
         reached("task:step", clock.batch)
+        reached(f"task:step#{self.stage}", clock.batch)
 
     def close(self) -> None:
         """Nothing is held between batches but what the state store has."""

@@ -16,14 +16,16 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from penstock.testing.broker import broker
-from penstock.testing.crash import ids, scores
+from penstock.testing.crash import ids, scores, stages
 from penstock.testing.crash.campaign import Campaign, Row, Subject
 from penstock.testing.crash.ids_check import IdsChecker
-from penstock.testing.crash.plan import SHARD_POINTS
+from penstock.testing.crash.plan import SHARD_POINTS, STAGE_POINT
 from penstock.testing.crash.process import python
+from penstock.testing.crash.reference_check import ReferenceChecker
 from penstock.testing.crash.scores_check import ScoresChecker
 from penstock.testing.database import database, may_look_into
 
@@ -43,6 +45,19 @@ def between_servers() -> Subject:
     """The pipeline of `crash.ids`, from a Kafka broker to PostgreSQL and back to Kafka."""
     return Subject(lambda folder: python("-m", "penstock.testing.crash.ids", folder), IdsChecker.of, ids.SINKS,
                    points=SHARD_POINTS, shows=ids.SHOWS)  # fmt: skip
+
+
+def every_stage() -> Subject:
+    """The pipeline of `crash.stages`, which remembers in every way there is; each of its stages is a point more."""
+    flow = stages.made(".").flow
+    return Subject(
+        lambda folder: python("-m", "penstock.testing.crash.stages", folder),
+        partial(ReferenceChecker.of, stages.made), stages.killed(),
+        points=tuple(STAGE_POINT.format(number) for number in range(len(flow.stages))), shows=stages.SHOWS,
+    )  # fmt: skip
+
+
+SUBJECTS = {"sinks": every_sink, "servers": between_servers, "stages": every_stage}
 
 
 def beside(file: Path) -> Path:
@@ -90,14 +105,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--resume", type=Path, default=Path("build/faults.json"), help="where progress is kept")
-    parser.add_argument("--servers", action="store_true", help="kill one from Kafka to PostgreSQL and Kafka instead")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--servers", dest="subject", action="store_const", const="servers", default="sinks",
+                       help="kill one from Kafka to PostgreSQL and Kafka instead")  # fmt: skip
+    which.add_argument("--stages", dest="subject", action="store_const", const="stages",
+                       help="kill one with a stage of every kind instead, at each of them, too")  # fmt: skip
     given = parser.parse_args(arguments)
     # Stopped from outside, it takes the run with it that it was about to kill.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     given.resume.parent.mkdir(parents=True, exist_ok=True)
-    with servers(beside(given.resume)) if given.servers else nullcontext():
-        subject = between_servers() if given.servers else every_sink()
-        return _run(Campaign.resumed(subject, given.resume, given.seed), given.kills)
+    with servers(beside(given.resume)) if given.subject == "servers" else nullcontext():
+        return _run(Campaign.resumed(SUBJECTS[given.subject](), given.resume, given.seed), given.kills)
 
 
 def _run(campaign: Campaign, kills: int) -> int:

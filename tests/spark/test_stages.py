@@ -16,8 +16,8 @@ from penstock.batch import Arrival, Tick
 from penstock.instant import MAX_TIME
 from penstock.reference.run import ReferenceRun
 from penstock.testing import Script
+from penstock.testing.crash.stages import made as pipeline, stages
 from tests.laws.test_stages_agree import FLOWS, same_stages
-from tests.spark.remembering import pipeline, stages
 
 EVENTS = 2_000
 Whole = dict[str, Counter[tuple[tuple[str, Any], ...]]]
@@ -80,12 +80,15 @@ def test_a_run_that_was_stopped_and_goes_on_gives_the_same(spark: Any, tmp_path:
     assert held(tmp_path) == whole
 
 
-@pytest.mark.parametrize(
-    "name", ["latest", "streaks", "greeted", "met", "paired", "ever", "rated", "named", "drops", "ranked", "leading"]
-)
+@pytest.mark.parametrize("name", [
+    "latest", "streaks", "greeted", "met", "paired", "starred", "unstarred", "lows", "ever", "rated", "unmatched",
+    "named", "drops", "timeouts", "ranked", "leading",
+])  # fmt: skip
 def test_what_spark_writes_is_what_the_reference_gives(name: str, whole: Any) -> None:
     """All at once, under W that is held until the end: the same rows."""
-    stage = stages(EVENTS)[name].stage  # type: ignore[union-attr]
+    asked = stages(EVENTS)[name]
+    assert isinstance(asked, ps.Rows)
+    stage = asked.stage
     run = ReferenceRun(stage)
     reader = run.flow.inputs[0].source.reader
     arrivals, at = [], reader.start()
@@ -101,9 +104,9 @@ def test_what_spark_writes_is_what_the_reference_gives(name: str, whole: Any) ->
     later = begun + 1_000_000  # what waits for the processing clock is told before the end
     outcomes = [run.batch(arrivals, Tick(now=begun)), run.batch([], Tick(now=later))]
     outcomes += [run.batch([], Tick(now=later, watermark=MAX_TIME)) for _ in run.flow.stages]
-    told = stage.outputs["rows"].columns
+    told = stage.outputs[asked.name].columns
     names = [column.name for column in told if column.type in ("string", "long")]
-    given = [row.row for outcome in outcomes for row in outcome.rows if row.output == "rows"]
+    given = [row.row for outcome in outcomes for row in outcome.rows if row.output == asked.name]
     wanted = Counter(tuple(row[name] for name in names) for row in given)
     written = Counter(tuple(dict(row)[name] for name in names) for row in whole[name].elements())
     assert written == wanted

@@ -12,6 +12,7 @@ BATCH_POINTS = ("offsets", "batch:begin", "task:read", "task:step", "batch:colle
                 "batch:end", "commits")  # fmt: skip
 SINK_POINTS = ("sink:begin", "sink:write", "sink:commit:before", "sink:commit:after")
 SHARD_POINTS = ("task:sent", "task:committed")  # of sinks that tasks write themselves
+STAGE_POINT = "task:step#{}"  # when a shard of that stage has stepped: those before it have kept what they remember
 GIVEN_UP = 4  # misses
 
 

@@ -81,11 +81,16 @@ def redirected(outputs: Sequence[Output], folder: Path, token: str) -> list[Any]
             changed: dict[str, Any] = {"path": str(place / plain)}
         else:
             changed = _elsewhere(sink, suffix(token, folder))
-        answers = output.kind == "panes" or target_of(output.plan, output.kind, "", output.name).answers
-        if answers and _has(sink, "history"):
-            changed["history"] = True  # what was doubled and set right again is seen, too
-        made.append(replace(sink, **changed))
+        made.append(with_history(replace(output, sink=replace(sink, **changed))).sink)
     return made
+
+
+def with_history(output: Output) -> Output:
+    """An output that keeps every answer beside those that stand: what was doubled and set right again is seen, too."""
+    answers = output.kind == "panes" or target_of(output.plan, output.kind, "", output.name).answers
+    if not answers or not _has(output.sink, "history"):
+        return output
+    return replace(output, sink=replace(output.sink, history=True))
 
 
 def _elsewhere(sink: Any, behind: str) -> dict[str, Any]:
