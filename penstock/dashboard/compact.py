@@ -25,7 +25,8 @@ def compact(one: Observation) -> dict[str, Any]:
         "batch": one.batch, "now": one.now, "wall": one.wall, "seconds": one.seconds, "elapsed": one.elapsed,
         "watermark": one.watermark, "watermarks": one.watermarks, "shares": one.shares, "counts": one.counts,
         "rows": one.rows, "partitions": by_name(one.partitions)[:PARTITIONS], "state": one.state, "held": one.held,
-        "hot": one.hot, "dots": dots, "panes": panes, "given": one.given, "late": one.late, "bad": one.bad, "sinks": one.sinks,
+        "hot": one.hot, "dots": dots, "panes": panes, "given": one.given, "late": one.late, "bad": one.bad,
+        "sinks": one.sinks,
         "notes": one.notes, "replayed": one.replayed, "ledgers": one.ledgers, "waited": one.waited,
         "checkpoint": one.checkpoint,
     }  # fmt: skip
