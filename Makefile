@@ -18,7 +18,7 @@ WORKERS := -n auto --maxprocesses 4 --dist worksteal
 # kill are few and long: they begin, so that neither worker is left alone with them in the end.
 ON_SPARK := tests/faults tests/spark tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres tests/browser
 
-.PHONY: help install java browser demo demo-kafka test lint format types contracts conformance laws faults soak bench bench-engine bench-kafka bench-nexmark bench-observing bench-state docs figures playground clean
+.PHONY: help install java browser demo demo-kafka test lint format types contracts conformance laws faults faults-nexmark soak bench bench-engine bench-kafka bench-nexmark bench-observing bench-state docs figures playground clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ faults: $(INSTALLED) java ## KILLS=200 kills each of pipelines with every sink, 
 	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults.json
 	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults-servers.json --servers
 	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults-stages.json --stages
+
+faults-nexmark: $(INSTALLED) java ## each of Nexmark's queries killed in the middle; goes on where it stopped
+	@$(BIN)/python -m tests.nexmark.killing --resume build/faults-nexmark
 
 soak: $(INSTALLED) java ## MINUTES=30 at a steady rate: memory, state, open files and batch time must not grow
 	@$(BIN)/python -m bench.soak --minutes $(MINUTES) --json bench/results/soak.json

@@ -16,7 +16,7 @@ from typing import Any
 
 from penstock.batch import Arrival, StageOutcome, Tick
 from penstock.duration import SECOND
-from penstock.instant import MAX_TIME
+from penstock.instant import MAX_TIME, to_datetime
 from penstock.monitor.recorded import Recorded, latest_of_each
 from penstock.pipeline import Output, Pipeline
 from penstock.plan import Plan
@@ -77,7 +77,7 @@ class ReferenceChecker:
 def beats_of(checkpoint: Path) -> tuple[Beat, ...]:
     """When the batches of a run were, as they were observed: what hangs on the processing clock hangs on these."""
     seen = latest_of_each(Recorded.at(str(checkpoint)).news())
-    return tuple(Beat(one.now, min(one.watermarks) == MAX_TIME) for one in seen)
+    return tuple(Beat(one.now, MAX_TIME in one.watermarks) for one in seen)
 
 
 @lru_cache(maxsize=1)
@@ -115,9 +115,9 @@ def rows_of(output: Output, shown: StageOutcome) -> list[dict[str, Any]]:
     plan = output.plan
     if isinstance(plan, Plan):
         return [
-            {**dict(zip(plan.keys, pane.key, strict=True)), "window_start": pane.window.start,
-             "window_end": pane.window.end, **pane.values, "pane_index": pane.index, "pane_timing": pane.timing,
-             "pane_final": pane.final, "op": pane.op}
+            {**dict(zip(plan.keys, pane.key, strict=True)), "window_start": to_datetime(pane.window.start),
+             "window_end": to_datetime(pane.window.end), **pane.values, "pane_index": pane.index,
+             "pane_timing": pane.timing, "pane_final": pane.final, "op": pane.op}
             for pane in shown.panes
         ]  # fmt: skip
     sign = plan.withdraws(output.name)
