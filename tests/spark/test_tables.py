@@ -92,8 +92,8 @@ def test_a_file_is_read_again_and_what_it_has_no_more_is_gone(spark: Any, tmp_pa
         put_scores(tmp_path / "in", "3", ("a", 3))
         run.wait(lambda: found() if len(found()) == 7 else None)
         assert run.told[-1].open_windows == 2
-        assert run.told[-1].held == {"1: join_table": 2}
-        assert standing(LocalStore(str(tmp_path / "checkpoint"))).held == {"1: join_table": 2}
+        assert run.told[-1].held == {"1: table join": 2}
+        assert standing(LocalStore(str(tmp_path / "checkpoint"))).held == {"1: table join": 2}
     assert found() == [("a", 1, "Ants"), ("a", 2, "Apes"), ("a", 3, "Apes"), ("b", 1, "Bees"), ("b", 2, None),
                        ("c", 1, None), ("c", 2, "Cats")]  # fmt: skip
 
