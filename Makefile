@@ -18,7 +18,7 @@ WORKERS := -n auto --maxprocesses 4 --dist worksteal
 # kill are few and long: they begin, so that neither worker is left alone with them in the end.
 ON_SPARK := tests/faults tests/spark tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres tests/browser
 
-.PHONY: help install java browser demo demo-kafka test lint format types contracts conformance laws faults faults-nexmark soak bench bench-engine bench-kafka bench-nexmark bench-observing bench-state docs figures playground clean
+.PHONY: help install java browser demo demo-kafka test lint format types contracts conformance laws faults faults-nexmark soak bench bench-quick bench-engine bench-kafka bench-nexmark bench-observing bench-state docs figures playground clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ bench: $(INSTALLED) java ## beside Spark's own aggregate: throughput, open windo
 	@$(BIN)/python -m bench.spark --json bench/results/spark.json
 	@$(BIN)/python -m bench.open_windows --json bench/results/open_windows.json
 	@$(BIN)/python -m bench.latency --json bench/results/latency.json
+
+bench-quick: $(INSTALLED) java ## one job of each bench in ten minutes, beside Spark, or beside a commit (AGAINST=HEAD~5)
+	@$(BIN)/python -m bench.quick $(if $(AGAINST),--against $(AGAINST)) --json bench/results/quick.json
 
 bench-kafka: $(INSTALLED) java ## beside Spark's Kafka connector, from a broker that is started here
 	@$(BIN)/python -m bench.kafka --json bench/results/kafka.json

@@ -201,7 +201,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the figures there")
     asked = parser.parse_args()
     connector = jars("spark-kafka-avro-4.2.0", *CONNECTOR, alone=True)
-    spark = _session(connector)
+    spark = connected_session(connector)
     results = []
     with broker() as one:
         for job in JOBS:
@@ -223,7 +223,8 @@ def main() -> int:
     return 0
 
 
-def _session(connector: Path) -> Any:
+def connected_session(connector: Path) -> Any:
+    """A session with Spark's connector in it."""
     from penstock.spark import session
 
     paths = ",".join(str(path) for path in sorted(connector.glob("*.jar")))

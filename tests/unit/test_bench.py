@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
+from bench import quick
 from bench.beside import IN_MEMORY, OURS, ROCKSDB, Figure, Question, result, table
 from bench.nexmark import LOOKED_AT, STATELESS, questions
 from bench.spark import Nowhere, Run
@@ -75,3 +76,38 @@ def test_every_query_of_nexmark_is_asked_with_the_columns_it_looks_at():
         streams = [ps.events(data.schema, name=name) for name, data in question.data.items()]
         for answer in question.ours.values():
             ps.pipeline("asked", answer(*streams).write(Nowhere()))
+
+
+class Stopwatch:
+    """A contestant that takes the times it was made with, one a run."""
+
+    def __init__(self, *seconds):
+        self.seconds = list(seconds)
+
+    def play(self, job, contestant):
+        return self.seconds.pop(0)
+
+
+def test_the_quick_bench_takes_turns_and_judges_by_the_median_ratio():
+    (job,) = (job for job in quick.jobs() if job.title == "nexmark: q3")
+    now, before = Stopwatch(9.0, 1.2, 1.3, 4.0), Stopwatch(9.0, 1.0, 1.0, 1.0)
+    found = quick.compare(job, {"this tree": (now, "penstock"), "rival": (before, "penstock")}, cold=1, turns=3)
+    assert found["seconds_per_million"] == {"this tree": [1.2, 1.3, 4.0], "rival": [1.0, 1.0, 1.0]}
+    assert found["ratio"] == 1.3
+    assert "SLOWER (limit 1.10)" in quick.row(found, judged=True)
+    assert "ok" in quick.row({**found, "ratio": 1.05}, judged=True)
+    assert "limit" not in quick.row(found, judged=False)
+
+
+def test_the_quick_bench_has_a_job_of_each_bench():
+    assert {job.bench for job in quick.jobs()} == {"engine", "spark", "kafka", "nexmark", "state"}
+    assert {job.limit for job in quick.jobs() if job.bench == "engine"} == {0.05}
+
+
+def test_the_quick_bench_runs_a_process_for_each_side(tmp_path):
+    figures = tmp_path / "quick.json"
+    command = [sys.executable, "-m", "bench.quick", "--only", "tumbling 10 s", "--turns", "1", "--json", str(figures)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, cwd=BENCH.parents[1])
+    (found,) = json.loads(figures.read_text())["results"]
+    assert found["job"] in printed.stdout
+    assert all(seconds > 0 for some in found["seconds_per_million"].values() for seconds in some)
