@@ -92,7 +92,7 @@ class Pattern:
         return self._changed("optional", may_lack=True)
 
     def greedy(self) -> Pattern:
-        """The last step takes every event that it can before the next one is tried."""
+        """The last step takes every event that it can before a later one is tried."""
         return self._changed("greedy", eager=True)
 
     def consecutive(self) -> Pattern:

@@ -1,4 +1,4 @@
-"""Every row of the tables in docs/patterns.md, played on both implementations, in several cuts into batches."""
+"""Every row of the tables in docs/patterns.md: by the definition, and on both implementations in several cuts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from penstock.pattern import Pattern, Skip, no_skip, past_last, pattern, to_firs
 from penstock.reference.accumulate import Record
 from penstock.schema import schema
 from penstock.stage import MAIN, Side
+from tests.laws.all_matches import Condition, Word, expected
 from tests.laws.matching import ByColumn, ByRow
 
 PAGE = Path(__file__).parents[2] / "docs" / "patterns.md"
@@ -114,5 +115,22 @@ def test_the_tables_hold(example: Example, size: int, machine: Any) -> None:
     assert sorted(given) == sorted(expected)
 
 
+@pytest.mark.parametrize("example", _examples(), ids=lambda example: f"{example.written} on {example.events}")
+def test_the_definition_gives_what_the_tables_say(example: Example) -> None:
+    rule = _rule(example.written)
+    records, labels = _records(example.events)
+    means = {step.name: _meant(step.name) for step in rule.pattern.steps}
+    word = Word(rule.pattern, [{**record.row, "at": record.time} for record in records], means)
+    matches, timeouts = expected(word, rule.skip)
+    rows = [" ".join(labels[at] for at in found.row.events) for found in matches]
+    if rule.timeouts:
+        rows += [f"timeout {' '.join(labels[at] for at in found.row.events)}" for found in timeouts]
+    assert sorted(rows) == sorted([] if example.given == "-" else example.given.split("; "))
+
+
+def _meant(letter: str) -> Condition:
+    return lambda event, match: letter in ("x", event["kind"])
+
+
 def test_there_are_many_rows() -> None:
-    assert len(_examples()) >= 35
+    assert len(_examples()) >= 50

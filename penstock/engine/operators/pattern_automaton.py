@@ -44,7 +44,8 @@ class Bar(NamedTuple):
 class Way(NamedTuple):
     """A way on: its bit, its condition, how it bears events that do not fit, where it leads, what that changes.
 
-    `target` is -1 for the end of a pattern that ends by `without`: no event takes it, the time does.
+    `target` is -1 for the end of a pattern that ends by `without`: no event takes it, the time does. `eager`: what is
+    taken on this way, those to later steps do not get.
     """
 
     open: int
@@ -54,16 +55,16 @@ class Way(NamedTuple):
     target: int
     kept: Kept | None
     bars: tuple[Bar, ...]
+    eager: bool
 
 
 class State(NamedTuple):
-    """The ways out, all their bits, the bit of the end, whether a match is whole here, whether the loop goes first."""
+    """The ways out in order of the steps they lead to, all their bits, the end's, whether a match is whole here."""
 
     ways: tuple[Way, ...]
     all: int
     end: int
     whole: bool
-    eager: bool
 
 
 class Register(NamedTuple):
@@ -169,19 +170,20 @@ class Automaton:
                 if number < len(taken) or ends:
                     ways.append(self._way(2 << len(ways), at, number))
         end = sum(way.open for way in ways if way.target < 0)
-        return State(tuple(ways), sum(way.open for way in ways), end, whole, step.eager)
+        return State(tuple(ways), sum(way.open for way in ways), end, whole)
 
     def _way(self, bit: int, at: int | None, number: int, count: int = 0) -> Way:
         taken, bars = self.rule.pattern.taken, self.rule.pattern.bars
         between = () if count or at is None else [bar for gap in bars[at + 1 : number + 1] for bar in gap]
         barred = tuple(Bar(*self.asked[bar], bar.contiguity == "strict") for bar in between)
         if number == len(taken):
-            return Way(bit, 0, None, ANY, -1, None, barred)
+            return Way(bit, 0, None, ANY, -1, None, barred, eager=False)
         step = taken[number]
         most = step.most or step.least
         target = self.numbers[number, min(count + 1, most)]
         keeps = _KEEPS[step.inner if count else step.contiguity]
-        return Way(bit, *self.asked[step], keeps, target, self._kept(step.name, again=count > 0), barred)
+        kept = self._kept(step.name, again=count > 0)
+        return Way(bit, *self.asked[step], keeps, target, kept, barred, step.eager)
 
     @cached_property
     def asked(self) -> dict[Step, Asked]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from penstock.decode import reason_of
-from penstock.engine.operators.pattern_automaton import ANY, LOOP, STRICT, Automaton, Bar, Register, Way
+from penstock.engine.operators.pattern_automaton import ANY, STRICT, Automaton, Bar, Register, Way
 from penstock.instant import MAX_TIME, plus
 from penstock.match import too_many
 
@@ -133,21 +133,20 @@ class Play:
         whole: list[Whole] = []
         for one in before:
             state, is_open, near, _, _, _, _, _, held = one
-            ways, _, _, _, eager = states[state]
+            ways, _, _, _ = states[state]
             left = 0
             for way in ways:
-                here, bit, code, keeps, target, _, bars = way
+                here, bit, code, keeps, target, _, bars, eager = way
                 if not is_open & here or (bars and self._barred(bars, near, row, bits, held)):
                     continue
                 if target < 0:
                     left |= here
                 elif bits & bit if code is None else code(row, held, columns):
                     take(one, way, row, partial, whole)
-                    if eager and here == LOOP:
-                        left = 0
-                        break
                     if keeps == ANY:
                         left |= here
+                    if eager:
+                        break
                 elif keeps != STRICT:
                     left |= here
             if left:
@@ -155,6 +154,8 @@ class Play:
         for way in self.automaton.starts:
             if bits & way.bit if way.code is None else way.code(row, self.automaton.empty, columns):
                 take(None, way, row, partial, whole)
+                if way.eager:
+                    break
         return partial, whole
 
     def _barred(self, bars: Sequence[Bar], near: bool, row: int, bits: int, held: Registers) -> bool:
@@ -166,13 +167,13 @@ class Play:
 
     def _take(self, one: Partial | None, way: Way, row: int, partial: list[Partial], whole: list[Whole]) -> None:
         """A partial match that takes an event: it goes on, is whole, or both."""
-        _, _, _, _, target, kept, _ = way
+        _, _, _, _, target, kept, _, _ = way
         events = self.events
         number, time, held = events.numbers[row], events.times[row], self.automaton.empty if one is None else one.held
         if kept is not None:
             held = kept(row, held, events.columns, number)
         start, first = (number, time) if one is None else (one.start, one.first)
-        _, ways, _, done, _ = self.automaton.states[target]
+        _, ways, _, done = self.automaton.states[target]
         # A third of the price of Partial(...), and this is where a batch's time goes.
         made = tuple.__new__(Partial, (target, ways, True, start, number, first, time, done, held))
         if done:

@@ -148,6 +148,8 @@ class Matching:
         for step in self.rule.pattern.reached(-1):
             if self.tests[self.steps[step]](record.row, ()):
                 self._take((), Taken(of.seen, record.time, record.row, step), partial, whole)
+                if self.steps[step].eager:
+                    break
         return partial, whole
 
     def _on(self, one: Partial, record: Record) -> tuple[list[int], Partial | None]:
@@ -165,10 +167,10 @@ class Matching:
             fits = self.tests[self.steps[step]](record.row, one.events)
             if fits:
                 taken.append(step)
-                if way == LOOP and self.steps[now].eager:
-                    return taken, None
             if contiguity == "any" or (contiguity == "relaxed" and not fits):
                 left.append(way)
+            if fits and self.steps[step].eager:
+                break  # what could be taken by a greedy step is left to no later one
         return taken, Partial(one.events, tuple(left), False, one.given) if left else None
 
     def _barred(self, one: Partial, way: Any, record: Record) -> bool:
