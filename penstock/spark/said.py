@@ -8,6 +8,7 @@ from typing import Any
 from penstock.aggregate import Aggregate
 from penstock.errors import PenstockError
 from penstock.expression import show
+from penstock.instant import plus
 from penstock.plan import Input, Plan
 from penstock.row_steps import Project, RowStep, Where
 from penstock.window import Session, Sliding
@@ -66,6 +67,11 @@ def _timed(one: Input, table: Any, spark: Any) -> Any:
     """A source's rows after their steps, with the event time beside them."""
     frame = spark.createDataFrame(table)
     frame = reduce(_stepped, one.before, frame).withColumn(TIME, _stamp(one))
+    assert one.time is not None
+    skew = one.time.watermark.max_skew
+    if skew is not None:
+        # These are quarantined, and Spark has no such rule.
+        frame = frame.where(f"unix_micros({TIME}) <= {plus(one.source.reader.now, skew)}")
     return reduce(_stepped, one.after, frame)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from penstock.duration import DAY
 from penstock.sources.source import Chunk, LogReader, Offsets, Split
@@ -29,8 +30,9 @@ class Slice:
         return {"at": min(since["at"] + 1, self._last)}
 
     def splits(self, since: Offsets, upto: Offsets) -> list[Split]:
-        """What the reader says of the two positions."""
-        return self.reader.splits(self.positions[since["at"]], self.positions[upto["at"]])
+        """What the reader says of each position and the next: a position may hold the work of its own batch alone."""
+        steps = pairwise(self.positions[since["at"] : upto["at"] + 1])
+        return [split for before, after in steps for split in self.reader.splits(before, after)]
 
     def read(self, split: Split) -> Iterator[Chunk]:
         """The reader's rows."""
