@@ -30,6 +30,14 @@ bursts = by_user.window(ps.session("2 seconds")).aggregate(n=ps.rows(), twice=ps
 sessions = ps.pipeline("sessions", bursts.write(ps.sqlite("s.db", table="s")))
 """
 )
+FILES = """
+import penstock as ps
+
+rows = ps.directory("in", schema="team string, points long, at timestamp", partition="directory")
+timed = rows.event_time("at", watermark=ps.bounded("1 second")).key_by("team").window(ps.tumbling("10 seconds"))
+totals = timed.aggregate(points=ps.sum("points"), plays=ps.rows())
+files = ps.pipeline("files", totals.write(ps.memory("files")), shards=2)
+"""
 STATIC = """
 import penstock as ps
 from penstock.spark.session import session
@@ -62,6 +70,19 @@ def several(folder: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
     return [(code, out, err) for code, out, err in json.loads(done.stdout.splitlines()[-1])]
 
 
+def put_files(folder: Path) -> None:
+    """Files of each kind in folders of their own, some of them without a row, and rows that are none: torn, without a
+    time, ahead of the clock."""
+    for number in range(30):
+        place = folder / "in" / f"site-{number % 3}" / f"{number}.{'csv' if number % 2 else 'json'}"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        rows = [(f"t{i % 4}", i, f"2026-01-01T00:{number % 7:02d}:{i:02d}Z") for i in range(number % 11)]
+        csv = "team,points,at\n" + "".join(f"{team},{points},{at}\n" for team, points, at in rows)
+        lines = "".join(json.dumps(dict(zip(("team", "points", "at"), row, strict=True))) + "\n" for row in rows)
+        odd = '{"team": "t1"}\n{"team": "t1", "points": 1, "at": "2999-01-01T00:00:00Z"}\ntorn\n'
+        place.write_text(csv if number % 2 else lines + odd * (number % 5 == 0))
+
+
 def equal(found: dict[str, Any]) -> bool:
     """Whether all three other ways were gone and gave the same."""
     ways = [(one["different"], one["skipped"], one["answers"] > 0) for one in found["comparisons"]]
@@ -72,10 +93,18 @@ def test_a_run_to_the_end_then_its_status_then_the_comparison(tmp_path: Path) ->
     (tmp_path / "shapes.py").write_text(SHAPES)
     (tmp_path / "static.py").write_text(STATIC)
     run = ["run", "shapes.py:team_scores", "--until", "end", "--batch-every", "0", "--json"]
-    ran, stood, again, verified, batch, static = several(
-        tmp_path, run, ["status", "checkpoints/team-scores", "--json"], run, ["verify", "shapes.py:sessions", "--json"],
-        ["run", "static.py"], ["verify", "static.py", "--json"],
-    )  # fmt: skip
+    (tmp_path / "files.py").write_text(FILES)
+    put_files(tmp_path)
+    ran, stood, again, verified, batch, static, files = several(
+        tmp_path,
+        run,
+        ["status", "checkpoints/team-scores", "--json"],
+        run,
+        ["verify", "shapes.py:sessions", "--json"],
+        ["run", "static.py"],
+        ["verify", "static.py", "--json"],
+        ["verify", "files.py", "--json"],
+    )
     assert ran[0] == 0, ran[2]
     lines = [json.loads(line) for line in ran[1].splitlines()]
     assert {one["type"] for one in lines[:-1]} == {"batch"}
@@ -94,6 +123,10 @@ def test_a_run_to_the_end_then_its_status_then_the_comparison(tmp_path: Path) ->
     assert "static: ended after batch 0" in batch[1]
     assert static[0] == 0, static
     assert equal(json.loads(static[1]))
+    assert files[0] == 0, files
+    compared = json.loads(files[1])
+    assert equal(compared)
+    assert compared["rows"] == sum(number % 11 for number in range(30)) + 3 * 3
 
 
 def test_the_demo_is_stopped_by_a_signal_and_says_what_was_seen(tmp_path: Path) -> None:

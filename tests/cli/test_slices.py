@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
 import time
 from dataclasses import replace
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import example, given, strategies as st
 
 pytest.importorskip("pyspark")
 
@@ -15,6 +22,8 @@ from penstock.sources.scores import game_scores
 from penstock.spark.said import Unsaid
 from penstock.spark.slice import sliced
 from penstock.spark.verify import _compared, _verifiable, as_batch
+from tests.laws.profile import law
+from tests.sources.reading import reader_of
 
 NOW = time.time_ns() // 1000
 
@@ -51,6 +60,70 @@ def test_a_log_that_ends_is_taken_whole(realtime):
     assert sum(map(len, offsets(cut.chunks()).values())) == 5_000
     newest = max(time.as_py() for chunk in cut.chunks() for time in chunk.rows.column("at") if time.is_valid)
     assert newest.timestamp() * 1_000_000 <= NOW
+
+
+KINDS = ("json", "csv", "parquet")
+FILES = st.lists(
+    st.tuples(st.sampled_from(KINDS), st.integers(0, 12), st.integers(0, 2), st.integers(0, 2), st.integers(1, 3)),
+    max_size=12,
+)
+"""Of each file its kind, its rows, how many lines of it are no rows, its folder, and when it was written."""
+
+
+def put(path, kind, numbers, bad):
+    path.parent.mkdir(exist_ok=True)
+    if kind == "parquet":
+        pq.write_table(pa.table({"n": pa.array(numbers, pa.int64())}), path)
+    elif kind == "csv":
+        path.write_text("n\n" + "".join(f"{n}\n" for n in numbers) + "1,2\n" * bad)
+    else:
+        path.write_text("".join(json.dumps({"n": n}) + "\n" for n in numbers) + "no JSON\n" * bad)
+
+
+def found_in(chunks):
+    """The numbers of each partition, each with its offset, and how many rows are bad."""
+    numbers, bad = [], 0
+    for chunk in chunks:
+        bad += len(chunk.undecoded)
+        rows = chunk.rows.column("n").to_pylist()
+        numbers += [(chunk.partition, offset, n) for offset, n in zip(chunk.offsets.tolist(), rows, strict=True)]
+    return sorted(numbers), bad
+
+
+@example([("json", 1, 0, 0, 1)] * 2, 10, False, False)
+@example([("csv", 3, 1, 1, 1), ("parquet", 0, 0, 0, 2), ("json", 5, 2, 1, 1)], 1, True, True)
+@given(FILES, st.integers(1, 60), st.booleans(), st.booleans())
+@law(60)
+def test_a_directory_of_any_files_is_the_same_in_batches_and_at_once(files, rows, by_folder, end):
+    """Whatever the files are, and of a directory that does not end those that were written first."""
+    with tempfile.TemporaryDirectory() as scratch:
+        wrote, first = [], 0
+        for number, (kind, count, bad, folder, written) in enumerate(files):
+            name, numbers = f"{number:02d}.{kind}", range(first, first + count)
+            put(Path(scratch, f"f{folder}", name), kind, numbers, bad)
+            os.utime(Path(scratch, f"f{folder}", name), ns=(written, written))
+            # What bad lines a Parquet file has, nobody could write.
+            wrote.append((written, f"f{folder}/{name}", [*numbers], 0 if kind == "parquet" else bad))
+            first += count
+        partition = "directory" if by_folder else None
+        stream = ps.directory(scratch, schema="n long", partition=partition, end=end)
+        cut = sliced(reader_of(stream), end, rows, NOW)
+        at, steps = cut.start(), []
+        while not cut.finished(at, NOW):
+            upto = cut.latest(at, NOW, None)
+            steps += [chunk for split in cut.splits(at, upto) for chunk in cut.read(split)]
+            at = upto
+        together, bad = found_in(cut.chunks())
+    assert found_in(steps) == (together, bad)
+    assert len({(partition, offset) for partition, offset, _ in together}) == len(together)
+    read = sorted(n for _, _, n in together)
+    wrote.sort()
+    prefixes = [wrote] if end else [wrote[:some] for some in range(len(wrote) + 1)]
+    assert (read, bad) in [
+        (sorted(n for one in some for n in one[2]), sum(one[3] for one in some)) for some in prefixes
+    ]
+    where = {n: os.path.dirname(name) if by_folder else "0" for _, name, numbers, _ in wrote for n in numbers}
+    assert all(where[n] == partition for partition, _, n in together)
 
 
 def totals(stream):
