@@ -11,6 +11,7 @@ from penstock.checkpoint.sealed import checksum
 from penstock.checkpoint.store import CheckpointError, Store
 
 CHECK = "check"
+NOWHERE = "-"  # Spark's word for a source that has no offset yet
 READ_AT_START = 2
 _OURS = {"now", "sources", CHECK}
 
@@ -43,11 +44,16 @@ def positions(store: Store, batch: int) -> dict[str, Any]:
 
 def located(store: Store, batch: int) -> dict[str, Any]:
     """Where a batch ended: in each of our sources, and how many files of repaired rows it had read."""
-    for line in (store.read(f"offsets/{batch}") or b"").decode().splitlines():
-        held = json.loads(line) if line.startswith("{") else {}
-        if _OURS <= set(held):
+    for line in _lines(store, batch):
+        if _is_ours(line):
+            held = json.loads(line)
             return {name: held[name] for name in ("sources", "repaired") if name in held}
     return {}
+
+
+def foreign(store: Store, batch: int) -> list[str]:
+    """Where a batch ended in the sources that are not ours, as Spark wrote it down."""
+    return [line for line in _lines(store, batch)[2:] if line != NOWHERE and not _is_ours(line)]
 
 
 def refuse_changed_offsets(store: Store, batch: int, digest: str) -> None:
@@ -56,6 +62,15 @@ def refuse_changed_offsets(store: Store, batch: int, digest: str) -> None:
     found = store.read(name)
     if digest and found is not None and checksum(found) != digest:
         raise _damaged(store, name)
+
+
+def _lines(store: Store, batch: int) -> list[str]:
+    """A version, what Spark knows of the batch, and a line for each source."""
+    return (store.read(f"offsets/{batch}") or b"").decode().splitlines()
+
+
+def _is_ours(line: str) -> bool:
+    return line.startswith("{") and set(json.loads(line)) >= _OURS
 
 
 def _damaged(store: Store, name: str) -> CheckpointError:

@@ -62,7 +62,10 @@ class LivePanel:
             self.live.stop()
             self.live = None
         if ended is not None:
-            self.console.print(Text(farewell(self.name, ended), "green"))
+            first, *unread = farewell(self.name, ended).split("\n")
+            self.console.print(Text(first, "green"))
+            for said in unread:
+                self.console.print(Text(said, "bold yellow"))
 
     def shown(self) -> RenderableType:
         """What is on the screen now."""

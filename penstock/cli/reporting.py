@@ -122,7 +122,7 @@ class JsonLines:
             at = None if ended.progress is None else ended.progress.watermark
             last = ended.batches - 1 if ended.batches else None
             self._say({"type": "ended", "pipeline": self.name, "reason": ended.reason, "batch": last,
-                       "watermark": at, "watermark_at": stamp(at)})  # fmt: skip
+                       "watermark": at, "watermark_at": stamp(at), "unread": list(ended.unread)})  # fmt: skip
 
     def _say(self, value: dict[str, Any]) -> None:
         print(json.dumps(value), file=self.out, flush=True)
@@ -156,7 +156,7 @@ def shares(progress: Progress) -> str:
 
 
 def farewell(name: str, ended: Ended) -> str:
-    """How and where a run ended, and what that means."""
+    """How and where a run ended, what that means, and in lines of their own what came after the end of its sources."""
     if not ended.batches:
         return f"{name}: {ended.reason} before the first batch"
     where = f"{ended.reason} after batch {ended.batches - 1}"
@@ -164,7 +164,9 @@ def farewell(name: str, ended: Ended) -> str:
         where += f", watermark {clock(ended.progress.watermark)}"
     after = {
         "stopped": "nothing is half written; the same command goes on from there",
-        "caught up": "everything that was there is read; the same command goes on from there",
+        "caught up": f"everything {'up to the end' if ended.unread else 'that was there'} is read; "
+        "the same command goes on from there",
         "ended": "the input is at its end and every window is closed",
     }
-    return f"{name}: {where}; {after.get(ended.reason, 'the same command goes on from there')}"
+    meant = after.get(ended.reason, "the same command goes on from there")
+    return "\n".join(f"{name}: {said}" for said in (f"{where}; {meant}", *ended.unread))

@@ -105,7 +105,7 @@ def log_notes(observed: Sequence[Observation], now: Situation) -> Iterator[Conce
             "log",
             what,
             why or "the log says so",
-            "see docs/kafka.md, which has each of these notes",
+            "see docs/kafka.md and docs/sources.md, which have these notes",
         )
 
 

@@ -14,6 +14,7 @@ from penstock.sources.listing import File, listed, opened
 from penstock.sources.seen import Seen, decoded
 from penstock.sources.source import TASKS, Chunk, Offsets, Split, source
 from penstock.stream import Stream
+from penstock.wording import many
 
 if TYPE_CHECKING:
     from penstock.sources.reading.chunks import Piece
@@ -31,6 +32,7 @@ SUFFIXES = {
 PACKED = (".gz", ".bz2", ".zst", ".lz4")
 MOST_FILES = 1_000
 LISTED = 32  # files of a batch that are not worth a position of their own to forget
+NAMED = 3  # files that a note names
 SMALL = 1 << 20  # bytes for which a second task does not pay
 ROW_BYTES = {"json": 120, "csv": 60}  # a guess at a row's size, to keep about to a limit of rows
 ONLY = "0"
@@ -58,7 +60,7 @@ class Directory:
     def latest(self, since: Offsets, now: int, limit: int | None) -> Offsets:
         """The files that are there and have not been read, in order, until they are rows enough."""
         files, seen = listed(self.path), decoded(since)
-        until = since["until"]
+        until = self._until(since)
         if self.end and until is None:
             until = max((file.came for file in files), default=0)
         found = seen.unread(files, self.path)
@@ -68,7 +70,7 @@ class Directory:
         batch = [*unread[:late], *self._enough(unread[late:], limit)]
         after = seen.after(files, found, batch)
         looked = since["left"] is not None and after.older == seen.older
-        if not batch and looked and len(since["files"]) <= LISTED:
+        if not batch and looked and until == since["until"] and len(since["files"]) <= LISTED:
             return since
         count = since["count"]
         return {
@@ -110,12 +112,21 @@ class Directory:
     def behind(self, at: Offsets, now: int) -> list[str]:
         """The partitions of the files that are there and have not been read."""
         unread = decoded(at).unread(listed(self.path), self.path)
-        until = at["until"]
+        until = self._until(at)
         return sorted({self._partition(file.name) for file in unread if until is None or file.written <= until})
 
     def finished(self, at: Offsets, now: int) -> bool:
         """Whether all files that were there at the start have been read."""
         return self.end and at["left"] == 0
+
+    def beyond(self, at: Offsets) -> list[str]:
+        """The files that came after the end, in words."""
+        names = [file.name for file in decoded(at).unread(listed(self.path), self.path)]
+        if not names:
+            return []
+        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+        shown = ", ".join(names[:NAMED])
+        return [f"{many(len(names), 'file')} came to {self.path} after its end, unread: {shown}{more}"]
 
     def format_of(self, name: str) -> str:
         """The format of a file, as declared or by its suffix."""
@@ -127,6 +138,11 @@ class Directory:
         if suffix not in SUFFIXES:
             raise unknown_format(f"{self.path}/{name}")
         return SUFFIXES[suffix]
+
+    def _until(self, at: Offsets) -> int | None:
+        """The end that a position has; it holds as long as there is to be one."""
+        until: int | None = at["until"]
+        return until if self.end else None
 
     def _enough(self, unread: Sequence[File], limit: int | None) -> list[File]:
         """The first files until they hold about so many rows, and at least one."""

@@ -22,6 +22,7 @@ from penstock.sources.kafka_log.shape import Shape, shape
 from penstock.sources.kafka_log.topics import COMMITTED, Log, Topic, Wanted, logs, parted
 from penstock.sources.source import TASKS, Chunk, Lag, Offsets, Split, source
 from penstock.stream import Stream
+from penstock.wording import many
 
 ISOLATIONS = (COMMITTED, "read_uncommitted")
 ON_LOSS = ("stop", "skip")
@@ -88,6 +89,14 @@ class Kafka:
         """How far each partition is from its end, as it was when the batch was planned."""
         return [Lag(one, current, end) for one, (current, end) in at["partitions"].items()]
 
+    def beyond(self, at: Offsets) -> list[str]:
+        """How many messages came after an end that was the latest one, in words."""
+        if self.end is None or not at["begun"]:
+            return []
+        latest = [one for one in at["stop"] if one in at["partitions"] and self.end.moves_with(one)]
+        messages = sum(max(0, at["partitions"][one][1] - at["stop"][one]) for one in latest)
+        return [f"{many(messages, 'message')} came to {self.wanted} after its end, unread"] if messages else []
+
     def stuck(self, at: Offsets, now: int) -> list[str]:
         """Partitions that an open transaction has held back for a minute or more, in words."""
         return [
@@ -117,6 +126,8 @@ class Kafka:
         return position.begun(topics, held, at, self._stop({}, held, now), now)
 
     def _next(self, since: Offsets, now: int, limit: int | None) -> Offsets:
+        if self.end is None:
+            since = {**since, "stop": {}}  # where there was an end and is none any more
         topics = cluster_topics.found(self.cluster, self.wanted, since["ids"])
         held = self._logs(topics)
         if position.losses(since, topics, held):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Offsets = dict[str, Any]
 Split = dict[str, Any]
+AFTER_END = "end= holds from the checkpoint's first batch on: go on without it, or begin a new checkpoint"
 TASKS = 2  # that read a batch where nobody says how many cores there are
 MAX_ROWS = 1_000_000  # of one chunk: ingest combines better on large batches, and memory stays bounded
 MAX_BYTES = 512 << 20  # of rows that are put together, for a column of one batch holds less than 2 GB
@@ -56,8 +57,9 @@ class Lag:
 class LogReader(Protocol):
     """How a source is read; a frozen dataclass, for it travels to the workers.
 
-    A reader may also have `lag(at) -> list[Lag]`, how far each partition is from its end, `committed(at)`, which is
-    told on the driver of each position that is safe, and a field `tasks`, which a run fills where it is None.
+    A reader may also have `lag(at) -> list[Lag]`, how far each partition is from its end, `beyond(at) -> list[str]`,
+    what is there and lies after the end it was given, in words, `committed(at)`, which is told on the driver of each
+    position that is safe, and a field `tasks`, which a run fills where it is None.
     """
 
     def start(self) -> Offsets:
@@ -80,6 +82,13 @@ class LogReader(Protocol):
 
     def finished(self, at: Offsets, now: int) -> bool:
         """Whether a source that ends has been read to its end."""
+
+
+def came_after(reader: Any, at: Offsets, now: int) -> list[str]:
+    """What came after the end of a source that has been read to it, in words, and what to do."""
+    if not hasattr(reader, "beyond") or not reader.finished(at, now):
+        return []
+    return [f"{one}; {AFTER_END}" for one in reader.beyond(at)]
 
 
 def shared_among(reader: Any, tasks: int) -> Any:

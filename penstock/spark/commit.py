@@ -12,7 +12,7 @@ from penstock.batch import PartitionClock, Tick
 from penstock.checkpoint.answers import forget_answers
 from penstock.checkpoint.clock_file import Clocks, read_clock, write_clock
 from penstock.checkpoint.lease import Lease
-from penstock.checkpoint.spark_logs import offsets_digest
+from penstock.checkpoint.spark_logs import foreign, offsets_digest
 from penstock.checkpoint.store import Store
 from penstock.checkpoint.waiting import note_waiting, waiting_is_over
 from penstock.engine.watermark import end_batch, partition_clocks
@@ -23,6 +23,7 @@ from penstock.limits import refuse_counts
 from penstock.pipeline import Pipeline
 from penstock.progress import Progress
 from penstock.sinks.errors import SinkDown
+from penstock.sources.frame import Frame
 from penstock.spark.failure import told
 from penstock.spark.gather import Heard, gathered
 from penstock.spark.observing import Observer, Wrote, newest_of
@@ -99,7 +100,9 @@ class Commit:
         self._tell(heard, after, times)
         # A batch that is run again has its clock already: the outage lies between it and the batch to come.
         self.clocks, self.resumed = after, after is not made
-        self.done = after.finished or (self.until == "caught_up" and after.drained)
+        # A batch that is run again was planned in an earlier run: what has come since is for the next one to read.
+        planned_now = batch != self.replaying
+        self.done = after.finished or (self.until == "caught_up" and after.drained and planned_now)
         self.before_next(after)
         tell_tasks(self.context, self.task_clock())
         reached("batch:end", batch)
@@ -137,14 +140,14 @@ class Commit:
         stages = range(len(self.flow.stages))
         holds = [heard.holds.get(number, MAX_TIME) for number in stages]
         finished, reached = before.finished, None
+        # A batch without rows has run under the watermark of all that came before it.
+        drained = not heard.counts.read and not tick["behind"] and not self._moved(before.batch)
         if self.until == "end":
             # W is held while input lasts; then every stage gives what it has left, one after the other.
-            ended = tick["finished"] and not sum(read for read, _ in heard.read.values())
+            ended = tick["finished"] and drained
             reached = MAX_TIME if ended else before.watermark
             finished = finished or (ended and all(before.state.of(number) == MAX_TIME for number in stages))
         state = end_batch(self.flow, before.state, heard.reports, tick["now"], said, holds, reached)
-        # A batch without rows has run under the watermark of all that came before it.
-        drained = not tick["behind"] and heard.counts.read == 0
         return Clocks(
             before.batch + 1, state, before.totals + heard.counts, bad, before.panes + heard.results, finished,
             drained, given, heard.state.get("open", 0),
@@ -152,6 +155,11 @@ class Commit:
             offsets_digest(self.store, before.batch), tick.get("lag", []),
             tick.get("notes", []), self._held(heard),
         )  # fmt: skip
+
+    def _moved(self, batch: int) -> bool:
+        """Whether Spark's own sources have given a batch something, of which perhaps no row came as far as here."""
+        framed = any(isinstance(one.source.reader, Frame) for one in self.flow.inputs)
+        return framed and foreign(self.store, batch) != foreign(self.store, batch - 1)
 
     def _held(self, heard: Heard) -> dict[str, int]:
         """How much each stage remembers."""

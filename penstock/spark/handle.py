@@ -15,22 +15,22 @@ from penstock.progress import Progress
 from penstock.sinks.errors import SinkDown
 from penstock.spark.commit import Commit
 from penstock.spark.failure import told
-from penstock.spark.source import tell_committed
+from penstock.spark.source import beyond_end, tell_committed
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended: why, after which batch, and how it stood."""
+    """How a run ended: why, after which batch, how it stood, and what came after the end of its sources, in words."""
 
     reason: str
     batches: int
     progress: Progress | None
+    unread: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         stood = "" if self.progress is None else f", watermark {show(self.progress.watermark)}"
-        return (
-            f"{self.reason} after batch {self.batches - 1}{stood}" if self.batches else f"{self.reason}, no batch ran"
-        )
+        ran = f"{self.reason} after batch {self.batches - 1}{stood}" if self.batches else f"{self.reason}, no batch ran"
+        return "; ".join((ran, *self.unread))
 
 
 @dataclass
@@ -110,18 +110,21 @@ class Handle:
             # Asked to stop while it waited for a sink, it gave the batch up: the next start plays it again.
             if failure is not None and not (isinstance(failure, SinkDown) and self.commit.asked.is_set()):
                 raise told(failure) from None
-            self._tell_sources()
+            unread = self._tell_sources()
         finally:
             self.release()
         clocks = self.commit.clocks
         reason = "ended" if clocks.finished else "caught up" if self.commit.done else "stopped"
-        return Ended(reason, clocks.batch, self.status)
+        return Ended(reason, clocks.batch, self.status, unread)
 
-    def _tell_sources(self) -> None:
-        """Tell the logs of the last batch: Spark tells them of a batch when the next one begins."""
+    def _tell_sources(self) -> tuple[str, ...]:
+        """Tell the logs of the last batch: Spark tells them of a batch when the next one begins. What they have beyond
+        their end is looked for anew, for more may have come since that batch was planned."""
         commit = self.commit
         readers = {one.source.name: one.source.reader for one in commit.flow.inputs}
-        tell_committed(readers, positions(commit.store, commit.clocks.batch - 1))
+        at = positions(commit.store, commit.clocks.batch - 1)
+        tell_committed(readers, at)
+        return beyond_end(readers, at, commit.clocks.state.now or 0)
 
     def release(self) -> None:
         """Let go of sinks, checkpoint and scratch files."""

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from penstock.checkpoint.answers import answers_place
 from penstock.checkpoint.clock_file import latest_clock, read_clock
 from penstock.checkpoint.identity import Identity, identity_of, read_identity, refuse_foreign
 from penstock.checkpoint.lease import Lease, take_lease
-from penstock.checkpoint.spark_logs import drop_orphans, refuse_changed_offsets, refuse_damaged_logs
+from penstock.checkpoint.spark_logs import drop_orphans, positions, refuse_changed_offsets, refuse_damaged_logs
 from penstock.checkpoint.store import CheckpointError, LocalStore, Store, local_path
 from penstock.checkpoint.waiting import note_waiting, waiting_is_over
 from penstock.duration import Duration, not_negative
@@ -68,6 +69,8 @@ def run(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: st
         ended = handle.wait()
         if signals:
             print(f"{pipeline.name}: {ended}; run again, it goes on from there", file=sys.stderr, flush=True)
+        elif ended.unread:
+            print(f"{pipeline.name}: {ended}", file=sys.stderr, flush=True)
         return ended
     finally:
         for number, old in before.items():
@@ -280,11 +283,23 @@ def _refuse_unusable(store: Store, identity: Identity, pipeline: Pipeline) -> No
     if clocks.batch:
         refuse_changed_offsets(store, clocks.batch - 1, clocks.offsets)
     if clocks.finished:
-        raise CheckpointError(
-            f"the checkpoint {store.root} is finished",
-            'it was run until="end": every window was closed, and it takes no more data',
-            "start a new checkpoint (and a new table) for new data",
-        )
+        raise _finished(store, clocks.batch - 1, pipeline)
+
+
+def _finished(store: Store, batch: int, pipeline: Pipeline) -> CheckpointError:
+    """That a checkpoint has come to its end, and what has come since."""
+    at = positions(store, batch)
+    since: list[str] = []
+    for one in pipeline.flow.inputs:
+        if one.source.name in at and hasattr(one.source.reader, "beyond"):
+            with suppress(Exception):
+                since += one.source.reader.beyond(at[one.source.name])
+    closed = 'it was run until="end": every window was closed, and it takes no more data'
+    return CheckpointError(
+        f"the checkpoint {store.root} is finished",
+        "; ".join((closed, *since)),
+        "start a new checkpoint (and a new table) for new data",
+    )
 
 
 def _logged(store: Store, batch: int) -> bool:

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from penstock.checkpoint.repaired import Inbox
 from penstock.checkpoint.spark_logs import checked
 from penstock.killpoint import reached
-from penstock.sources.source import TASKS, LogReader, shared_among
+from penstock.sources.source import TASKS, LogReader, came_after, shared_among
 from penstock.spark.job import Job
 from penstock.spark.packets import PACKETS, REPORTS, TICK, Packet, packet_batches
 from penstock.spark.property import TaskClock, task_clock
@@ -141,12 +141,15 @@ class FusedReader(DataSourceStreamReader):
         """What the shards and the driver are told of a batch: its clock, and how the sources stand after it."""
         at, now = end["sources"], end["now"]
         readers, waiting = sources.items(), self.given.inbox.behind(end)
+        behind = {name: one.behind(at[name], now) for name, one in readers}
+        # What a batch to come reads has not come after the end.
+        after = [note for name, one in readers if not behind[name] for note in came_after(one, at[name], now)]
         return {
             "now": now,
             "partitions": [[name, one_of] for name, one in readers for one_of in one.partitions(at[name])],
-            "behind": [*([name, one_of] for name, one in readers for one_of in one.behind(at[name], now)), *waiting],
+            "behind": [*([name, one_of] for name, some in behind.items() for one_of in some), *waiting],
             "finished": not waiting and all(one.finished(at[name], now) for name, one in readers),
-            "notes": [note for name, one in readers for note in notes_of(one, at[name], now)],
+            "notes": [*(note for name, one in readers for note in notes_of(one, at[name], now)), *after],
             "lag": [[name, *astuple(lag)] for name, one in readers if hasattr(one, "lag") for lag in one.lag(at[name])],
         }
 
@@ -189,6 +192,16 @@ def notes_of(reader: Any, at: dict[str, Any], now: int) -> list[str]:
     """What a log has to say of itself at a position: a partition that is held back, cores that idle."""
     held = reader.stuck(at, now) if hasattr(reader, "stuck") else []
     return [*held, *(reader.notes(at) if hasattr(reader, "notes") else [])]
+
+
+def beyond_end(readers: Mapping[str, Any], at: Mapping[str, Any], now: int) -> tuple[str, ...]:
+    """What came after the end of the logs that were read to it, in words; one that cannot be looked at says nothing."""
+    found: list[str] = []
+    for name, one in readers.items():
+        if name in at:
+            with suppress(Exception):
+                found += came_after(one, at[name], now)
+    return tuple(found)
 
 
 def tell_committed(readers: Mapping[str, Any], at: Mapping[str, Any]) -> None:

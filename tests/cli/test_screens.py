@@ -102,6 +102,24 @@ def test_the_end_says_where(reason):
     assert farewell("scores", Ended(reason, 0, None)) == f"scores: {reason} before the first batch"
 
 
+LATER = "2 files came to scores/ after its end, unread: a.json, b.json; go on without it"
+
+
+def test_what_came_after_the_end_is_told_by_whoever_tells_the_end():
+    ended = Ended("caught up", 8, ONE, (LATER,))
+    first, second = farewell("scores", ended).splitlines()
+    assert "everything up to the end is read; the same command goes on from there" in first
+    assert second == f"scores: {LATER}"
+    out = io.StringIO()
+    JsonLines("scores", out).end(ended)
+    assert json.loads(out.getvalue())["unread"] == [LATER]
+    panel = LivePanel("scores", "checkpoints/scores", Console(width=120, file=io.StringIO()))
+    panel.end(ended)
+    assert f"scores: {LATER}" in panel.console.file.getvalue()
+    assert str(ended).endswith(f"; {LATER}")
+    assert "that was there is read" in farewell("scores", Ended("caught up", 8, ONE))
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_panel_and_the_answers_fit_a_small_terminal(width):
     console = Console(width=width, height=24, file=io.StringIO(), force_terminal=True, color_system=None)

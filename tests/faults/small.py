@@ -41,9 +41,22 @@ def small(folder: Path | str, name: str = "small", delivery: Any = "exactly_once
     return pipeline(name, *outputs, delivery=delivery, shards=2, batch_rows=BATCH_ROWS)
 
 
+def arriving(folder: Path | str) -> Pipeline:
+    """The rows of files as they come to a directory, a file a batch."""
+    scores = ps.directory(f"{folder}/in", schema="team string, points long, at timestamp", name="scores")
+    timed = scores.event_time("at", watermark=ps.ascending(idle=None)).key_by("team")
+    totals = timed.window(ps.tumbling("10 seconds")).aggregate(points=ps.sum("points"))
+    return pipeline("arriving", totals.write(sqlite(f"{folder}/a.db", table="totals")), shards=2, batch_rows=1)
+
+
+def caught(made: Pipeline, folder: Path | str) -> Any:
+    """Run a pipeline until it has caught up."""
+    return made.run(checkpoint=f"{folder}/checkpoint", batch_every="0", until="caught_up")
+
+
 def run(folder: Path | str, **changed: Any) -> Any:
     """Run the small pipeline until it has caught up."""
-    return small(folder, **changed).run(checkpoint=f"{folder}/checkpoint", batch_every="0", until="caught_up")
+    return caught(small(folder, **changed), folder)
 
 
 def every_pane(folder: Path | str) -> list[tuple[Any, ...]]:

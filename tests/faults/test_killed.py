@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ from penstock.testing.crash import scores
 from penstock.testing.crash.plan import each_point_once
 from penstock.testing.crash.process import Kill, died, python
 from penstock.testing.crash.scores_check import ScoresChecker
-from tests.faults.small import run
+from tests.faults.small import arriving, caught, run
+from tests.spark.driving import put
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ("-m", "penstock.testing.crash.scores")
@@ -74,6 +77,22 @@ def _killed(folder: Path, finished: Path, delivery: str, kill: Kill) -> tuple[Co
     rows = [read_files(f"{one}/files").to_pylist() for one in (finished, folder)]
     undisturbed, found = (Counter(tuple(row.items()) for row in table) for table in rows)
     return undisturbed, found
+
+
+@pytest.mark.parametrize("point", ["sink:commit:after#arriving/panes/sqlite:totals", "clock:after", "batch:end"])
+def test_what_came_while_a_run_was_dead_is_read_before_it_says_caught_up(spark, tmp_path, point):
+    """Killed in the batch that found nothing left, between the sink and Spark's commit; then more files came."""
+    put(tmp_path / "in", "a.json", ("red", 1, 1), ("red", 2, 12))
+    code = "import sys; from tests.faults.small import arriving, caught; caught(arriving(sys.argv[1]), sys.argv[1])"
+    death = died(python("-c", code, str(tmp_path)), tmp_path / "checkpoint", Kill(point, 1), tmp_path / "log",
+                 environment={"PYTHONPATH": str(ROOT)})  # fmt: skip
+    assert death.killed, death.said
+    for second in (13, 14, 25):
+        put(tmp_path / "in", f"b{second}.json", ("red", 4, second))
+    ended = caught(arriving(tmp_path), tmp_path)
+    assert (ended.reason, ended.progress.totals.read) == ("caught up", 5)
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        assert connection.execute("SELECT points FROM totals ORDER BY window_start").fetchall() == [(1,), (10,)]
 
 
 def test_the_harness_finds_what_is_wrong(checker):

@@ -14,6 +14,7 @@ from penstock.checkpoint.status import standing
 from penstock.cli.loading import load
 from penstock.cli.standing import lag_table
 from penstock.sinks.memory import STORES
+from penstock.spark.verify import verify
 from tests.cli.conftest import penstock as penstock  # the fixture
 from tests.kafka.talking import PASSWORD, Kafka
 from tests.spark.driving import caught_up, clock
@@ -118,13 +119,42 @@ def test_a_batch_that_is_run_again_begins_where_the_first_one_began(spark, log, 
     caught_up(pipeline, checkpoint)
     only_the_first_logged(checkpoint)
     log.put(topic, scores(range(100, 131)))
-    caught_up(pipeline, checkpoint)
     told = caught_up(pipeline, checkpoint)
     assert told[-1].totals.read == 31
     assert told[-1].notes == (
         f"{topic} has 1 partition for 2 cores: one task reads a partition, so that the others idle",
     )
     assert sum(row["points"] for row in ps.memory("again").rows) == 20
+
+
+def test_the_stream_and_the_batch_read_the_same_of_a_topic(spark, log):
+    """`penstock verify`, of partitions of which one has no message and one has some that are none."""
+    topic = log.topic(partitions=3)
+    log.put(topic, [*scores(range(0, 400)), b"torn", *scores(range(400, 500))], 0)
+    log.put(topic, scores(range(0, 300), "blue"), 1)
+    for end in (None, "latest"):
+        _, pipeline = totals(log, topic, "verified", **({} if end is None else {"end": end}))
+        found = verify(pipeline, rows=10_000, spark=spark)
+        assert found.rows == 801
+        assert found.equal
+        assert [(one.answers, one.skipped) for one in found.comparisons] == [(80, None)] * 3
+
+
+def test_an_end_that_was_the_latest_and_is_taken_away(spark, log, tmp_path):
+    """What came after the end is told; without an end the same checkpoint reads it."""
+    topic = log.topic()
+    log.put(topic, scores(range(0, 100)))
+    _, bounded = totals(log, topic, "bounded", end="latest")
+    checkpoint = tmp_path / "checkpoint"
+    assert caught_up(bounded, checkpoint)[-1].totals.read == 100
+    log.put(topic, scores(range(100, 131)))
+    told = caught_up(bounded, checkpoint)
+    assert told[-1].totals.read == 100
+    assert f"31 messages came to {topic} after its end, unread; end= holds" in told[-1].notes[-1]
+    _, endless = totals(log, topic, "bounded")
+    told = caught_up(endless, checkpoint)
+    assert told[-1].totals.read == 131
+    assert not any("after its end" in note for note in told[-1].notes)
 
 
 def test_4_repaired_messages_go_through_the_pipeline_once(spark, log, tmp_path, penstock):

@@ -16,7 +16,7 @@ from penstock.secret import Secret
 from penstock.sources.kafka_log import position
 from penstock.sources.kafka_log.cluster import Cluster, Said, settings_of
 from penstock.sources.kafka_log.topics import Log, Topic
-from penstock.sources.source import Lag, shared_among
+from penstock.sources.source import Lag, came_after, shared_among
 from tests.sources.reading import reader_of
 
 ROWS = "team string, points long, at timestamp"
@@ -144,6 +144,28 @@ def test_19_a_partition_that_waits_for_a_transaction_is_named():
     assert said.startswith("a/0: nothing after offset 10 can be read, for a transaction has been open for 1 minute; 7")
     three = position.advanced(two, {"a": Topic("", ("a/0",))}, {"a/0": Log(0, 12, 17)}, {}, {}, 70_000_000, None)
     assert reader.stuck(three, 80_000_000) == []
+
+
+def ended(**stop):
+    """A position that is at its stops, of partitions that each had 1,000 messages when that was looked at."""
+    ends = {f"a/{name[1:]}": place for name, place in stop.items()}
+    held = {one: [place, 1_000] for one, place in ends.items()}
+    return {"begun": True, "ids": {"a": ""}, "partitions": held, "stop": ends, "held": {}, "lost": {}}
+
+
+def test_what_came_after_an_end_that_was_the_latest_is_counted():
+    one = ended(p0=400, p1=1_000)
+    (note,) = came_after(reader_of(made("a", end="latest")), one, 0)
+    assert note.startswith("600 messages came to a after its end, unread; end= holds from the checkpoint's first batch")
+    assert reader_of(made("a", end={"a/0": "latest", "a/1": 1_000})).beyond(one) == [
+        "600 messages came to a after its end, unread"
+    ]
+    assert came_after(reader_of(made("a", end="latest")), ended(p0=1_000), 0) == []
+    assert came_after(reader_of(made("a", end="latest")), {**one, "partitions": {"a/0": [399, 1_000]}}, 0) == []
+    # An end that somebody chose is where reading was to stop.
+    for chosen in ({"a/0": 400, "a/1": 1_000}, "2026-01-01T00:00:00Z"):
+        assert came_after(reader_of(made("a", end=chosen)), one, 0) == []
+    assert came_after(reader_of(made("a")), one, 0) == []
 
 
 def test_lag_and_notes_follow_from_the_position_alone():

@@ -16,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 from penstock.errors import DataError, PlanError
 from penstock.sources.directory import FILE, directory
+from penstock.sources.source import came_after
 from tests.sources.reading import NOW, batches, between, logged, reader_of, rows_by_offset
 
 SCHEMA = "k string, v long"
@@ -180,6 +181,55 @@ def test_with_an_end_it_is_what_was_there_at_the_start(tmp_path):
     assert reader.finished(at, NOW)
     assert reader.behind(at, NOW) == []
     assert reader.latest(at, NOW, None) == at
+
+
+def later(folder, *names):
+    """Files that are written after any that are there now."""
+    for number, name in enumerate(names):
+        put(folder / name, [100 + number], 2 * 10**18 + number)
+
+
+def test_what_comes_after_the_end_is_named(tmp_path):
+    put(tmp_path / "a.json", [1])
+    reader = reader_of(directory(tmp_path, schema=SCHEMA, end=True))
+    assert came_after(reader, reader.start(), NOW) == [], "it is not at its end"
+    _, at = read_from(reader, reader.start())
+    assert came_after(reader, at, NOW) == []
+    later(tmp_path, "b.json")
+    assert reader.beyond(at) == [f"1 file came to {tmp_path} after its end, unread: b.json"]
+    later(tmp_path, "b.json", "c.json", "d.json", "e.json", "f.json")
+    assert reader.latest(at, NOW, None) == at
+    assert reader.behind(at, NOW) == []
+    (note,) = came_after(reader, at, NOW)
+    assert note.startswith(f"5 files came to {tmp_path} after its end, unread: b.json, c.json, d.json and 2 more; end=")
+    endless = reader_of(directory(tmp_path, schema=SCHEMA))
+    assert came_after(endless, at, NOW) == []
+
+
+def test_an_end_may_be_taken_away_and_come_again(tmp_path):
+    put(tmp_path / "a.json", [1])
+    bounded = reader_of(directory(tmp_path, schema=SCHEMA, end=True))
+    endless = reader_of(directory(tmp_path, schema=SCHEMA))
+    _, at = read_from(bounded, bounded.start())
+    later(tmp_path, "b.json")
+    assert endless.behind(at, NOW) == ["0"]
+    assert not endless.finished(at, NOW)
+    more, at = read_from(endless, at)
+    assert (more, at["until"]) == ([100], None)
+    none, at = read_from(bounded, at)
+    assert none == []
+    assert at["until"] >= 2 * 10**18
+    put(tmp_path / "c.json", [7], 3 * 10**18)
+    assert read_from(bounded, at) == ([], at)
+    assert bounded.beyond(at) == [f"1 file came to {tmp_path} after its end, unread: c.json"]
+
+
+def test_an_end_taken_away_where_nothing_came_is_forgotten(tmp_path):
+    put(tmp_path / "a.json", [1])
+    _, at = read_from(reader_of(directory(tmp_path, schema=SCHEMA, end=True)), reader_of(
+        directory(tmp_path, schema=SCHEMA)).start())  # fmt: skip
+    _, at = read_from(reader_of(directory(tmp_path, schema=SCHEMA)), at)
+    assert at["until"] is None
 
 
 def test_an_empty_directory_that_ends_is_finished(tmp_path):

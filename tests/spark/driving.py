@@ -65,6 +65,15 @@ def clock_files(checkpoint: Path) -> dict[int, bytes]:
     return {int(one.name): one.read_bytes() for one in (checkpoint / CLOCKS).iterdir() if one.name.isdigit()}
 
 
+def lose_last_commit(checkpoint: Path, *, clock_too: bool = False) -> int:
+    """As if it had been killed in its last batch, before Spark's commit or before the clock as well; its number."""
+    last = max(int(one.name) for one in (checkpoint / "commits").iterdir() if one.name.isdigit())
+    (checkpoint / "commits" / str(last)).unlink()
+    if clock_too:
+        (checkpoint / CLOCKS / f"{last + 1:012d}").unlink()
+    return last
+
+
 def clock_of(checkpoint: Path, batch: int) -> dict[str, Any]:
     """The clock of a batch, read without looking at its checksum."""
     held: dict[str, Any] = json.loads(clock_files(checkpoint)[batch].partition(b"\n")[2])

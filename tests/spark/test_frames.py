@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,21 @@ def test_static_is_a_stream_that_ends(spark, berlin, tmp_path, ansi):
     assert len(answers["static"]) == 4
     # The user's settings are as they were.
     assert {name: berlin.conf.get(name) for name in OWN} == OWN
+
+
+@pytest.mark.parametrize("until", ["caught_up", "end"])
+def test_a_batch_of_which_no_row_came_through_is_not_the_last(spark, tmp_path, until):
+    """Spark's stream one file at a time, filtered by Spark: a file of which nothing is left is not the end."""
+    rows = tmp_path / "in"
+    for number, team in enumerate(["none", "red", "none", "none", "red", "blue"]):
+        put(rows, f"{number}.json", (team, 1, number))
+        os.utime(rows / f"{number}.json", (1_700_000_000 + number,) * 2)
+    frame = spark.readStream.schema(ROWS).option("maxFilesPerTrigger", 1).json(str(rows)).where("team <> 'none'")
+    pipeline = ps.pipeline("filtered", totals(ps.stream(frame)).write(ps.memory("panes")))
+    told = caught_up(pipeline, tmp_path / "checkpoint", until=until)
+    assert (told[-1].totals.read, told[-1].totals.late) == (3, 0)
+    if until == "end":
+        assert seconds(ps.memory("panes").rows, "team", "plays") == [(0, "blue", 1), (0, "red", 2)]
 
 
 def test_each_partition_of_a_dataframe_has_its_watermark(spark, tmp_path):

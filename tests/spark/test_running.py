@@ -18,7 +18,18 @@ from penstock.checkpoint.status import standing
 from penstock.checkpoint.store import CheckpointError
 from penstock.errors import DataError, PlanError
 from penstock.instant import MAX_TIME, MIN_TIME, from_datetime
-from tests.spark.driving import ROWS, Unspoken, caught_up, put, running, scores, seconds, totals
+from tests.spark.driving import (
+    ROWS,
+    Unspoken,
+    caught_up,
+    lose_last_commit,
+    put,
+    put_text,
+    running,
+    scores,
+    seconds,
+    totals,
+)
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -38,6 +49,73 @@ def test_caught_up_stops_when_drained_and_goes_on_with_more_files(spark, tmp_pat
     assert seconds(panes.rows, "team", "points") == [(0, "red", 1), (10, "blue", 3), (10, "red", 12)]
     assert again[0].batch == first[-1].batch + 1
     assert again[-1].totals.read == 5
+
+
+@pytest.mark.parametrize("clock_too", [False, True])
+def test_a_last_batch_that_is_run_again_is_not_all_there_is(spark, tmp_path, clock_too):
+    """Killed between the sink and Spark's commit, the batch that had found nothing left comes back; what has come
+    meanwhile is read, of every source, in as many batches as that takes. A file of bad rows alone is read too."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    made = ps.game_scores(rate=10, events=40, realtime=False, name="made").select("team", "points", "at")
+    joined = scores(one, name="one", max_bad=None).union(scores(two, name="two"), made)
+    results = totals(joined)
+    panes = results.write(ps.memory("panes"))
+    pipeline = ps.pipeline("again", panes, results.quarantine.write(ps.memory("bad")), batch_rows=1)
+    put(one, "a.json", ("red", 1, 1))
+    put(two, "a.json", ("red", 2, 2))
+    assert caught_up(pipeline, tmp_path / "checkpoint")[-1].totals.read == 42
+    last = lose_last_commit(tmp_path / "checkpoint", clock_too=clock_too)
+    put(one, "b.json", ("red", 4, 3))
+    put(two, "b.json", ("red", 8, 3))
+    put_text(two, "c.json", "no JSON\n")
+    put_text(two, "d.json", "")
+    put(two, "e.json", ("red", 16, 3))
+    told = caught_up(pipeline, tmp_path / "checkpoint")
+    assert told[0].batch == last
+    assert (told[-1].totals.read, told[-1].totals.quarantined) == (46, 1)
+    assert told[-1].events == 0
+
+
+def test_what_comes_after_the_end_of_a_directory_is_told(spark, tmp_path, capsys):
+    """By a note of the batch, by what `run` gives and prints, by the next start, and by a checkpoint that is done."""
+    rows, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
+
+    def later(number: int) -> None:
+        put(rows, f"late-{number}.json", ("blue", 8, 3))
+        os.utime(rows / f"late-{number}.json", (2_000_000_000, 2_000_000_000 + number))
+
+    put(rows, "a.json", ("red", 1, 1))
+    bounded = ps.pipeline("bounded", totals(scores(rows, end=True)).write(ps.memory("panes")))
+    told: list[ps.Progress] = []
+
+    def heard(progress: ps.Progress) -> None:
+        if progress.events:
+            later(1)
+        told.append(progress)
+
+    ended = bounded.run(checkpoint=str(checkpoint), batch_every="0", until="caught_up", on_progress=heard)
+    said = f"1 file came to {rows} after its end, unread: late-1.json; end= holds from the checkpoint's first batch on"
+    assert told[0].notes == ()
+    assert told[-1].notes == ended.unread
+    assert ended.unread[0].startswith(said)
+    assert str(ended).endswith(f"; {ended.unread[0]}")
+    assert "bounded: caught up after batch 1" in capsys.readouterr().err
+    later(2)
+    again = caught_up(bounded, checkpoint)
+    assert again[0].notes[0].startswith(f"2 files came to {rows} after its end, unread: late-1.json, late-2.json; ")
+    assert again[-1].totals.read == 1
+    # The end taken away, the same checkpoint goes on with them.
+    endless = ps.pipeline("bounded", totals(scores(rows)).write(ps.memory("panes")))
+    told = caught_up(endless, checkpoint)
+    assert (told[-1].totals.read, told[-1].notes) == (3, ())
+    # With an end again, that of this start holds.
+    later(3)
+    told = caught_up(bounded, checkpoint, until="end")
+    assert (told[-1].totals.read, told[-1].notes) == (4, ())
+    later(4)
+    with pytest.raises(CheckpointError, match="is finished") as raised:
+        bounded.run(checkpoint=str(checkpoint), spark=Unspoken())
+    assert f"takes no more data; 1 file came to {rows} after its end, unread: late-4.json" in str(raised.value)
 
 
 def test_until_end_holds_the_watermark_then_closes_every_window(spark, tmp_path):

@@ -25,6 +25,10 @@ class Bound:
     time: int | None = None
     offsets: tuple[tuple[str, Offset], ...] = ()
 
+    def moves_with(self, partition: str) -> bool:
+        """Whether it is the latest offset of a partition, which is another one later."""
+        return (dict(self.offsets).get(partition) if self.offsets else self.word) == "latest"
+
     def __str__(self) -> str:
         if self.time is not None:
             return instant.show(self.time)
