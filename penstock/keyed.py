@@ -163,6 +163,8 @@ class Process(Operator):
         bound = {"operator": "process", "key": str(sides[0].key_schema), "ordered": str(self.ordered).lower()}
         for name, field in fields_of(self.function).items():
             bound[f"state {name}"] = field.kind + (f" with ttl by {field.ttl_by} time" if field.ttl else "")
+        if has_timers(self.function):
+            bound["timers"] = "of each key"
         if self.ordered:
             bound["rows"] = str(sides[0].schema)
         for rules in sides[1:]:

@@ -82,9 +82,15 @@ class Match(Operator):
         return (*said, f"at most {self.limit:,} partial matches of a key{counted}, or the run stops")
 
     def binding(self, sides: Sequence[Side]) -> dict[str, str]:
-        """The pattern, the measures and the skip strategy decide what is stored of a partial match."""
+        """The events that wait, and what decides what is stored of a partial match; what was passed stays passed."""
         output = ", ".join(f"{name} = {shown(node)}" for name, node in self.output)
-        return {"pattern": str(self.pattern), "output": output, "skip": str(self.skip)}
+        bound = {"pattern": str(self.pattern), "output": output, "skip": str(self.skip),
+                 "events": str(sides[0].schema), "lateness": words(self.lateness)}  # fmt: skip
+        asked = {test.step.name: "the event" if test.plain else "the event and the match"
+                 for test in self.tests(sides[0]) if test.function is not None}  # fmt: skip
+        if asked:
+            bound["functions"] = ", ".join(f"{name} of {what}" for name, what in asked.items())
+        return bound
 
     def tests(self, side: Side) -> tuple[Test, ...]:
         """The conditions of all steps, in order."""

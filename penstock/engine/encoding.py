@@ -101,6 +101,15 @@ def unframed(data: bytes) -> tuple[dict[str, Any], int]:
     return head, _START + length
 
 
+def other_columns(found: str, wanted: str) -> DataError:
+    """The error of a part that was written for another plan."""
+    return DataError(
+        "a part of a shard's memory does not fit the plan",
+        f"it has {found}, and the plan keeps {wanted}",
+        "change the plan back, or run it with a new checkpoint (and a new table)",
+    )
+
+
 def _damaged(why: str) -> DataError:
     return DataError("these bytes are not a shard's memory", why, "restore from an undamaged copy")
 

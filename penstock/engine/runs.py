@@ -13,6 +13,7 @@ from typing import Any, Generic
 import numpy as np
 
 from penstock.engine.cells import concat_cells
+from penstock.engine.encoding import other_columns
 from penstock.engine.finding import Finder, Wanted, due, first_due, first_wake, since, touched, touched_share, woken
 from penstock.engine.parts import Part, Stored, T
 from penstock.engine.table import Windows, concat_windows
@@ -55,6 +56,14 @@ class Extract(Generic[T]):
     left: tuple[Run[T], ...]
     takes: Takes
     runs: tuple[Run[T], ...]
+
+    def joined(self, none: T) -> T:
+        """The rows as one; refused where they are not laid out as `none`, the rows of no keys that the plan keeps."""
+        wanted, parts = _layout(none), [*self.rows, none]
+        for part in parts:
+            if (found := _layout(part)) != wanted:
+                raise other_columns(found, wanted)
+        return joined(parts)
 
 
 def extract(finder: Finder, runs: tuple[Run[T], ...], wanted: Wanted, before: Clock, clock: Clock) -> Extract[T]:
@@ -201,6 +210,19 @@ def joined(parts: Sequence[T]) -> T:
         return several[0] if several else parts[0]
     made: Any = concat_windows(*several) if isinstance(several[0], Windows) else concat_cells(several)
     return made
+
+
+def _layout(rows: Any) -> str:
+    """The types of the keys and of each group of columns; plain numbers lie alike in all."""
+    groups = [rows.keys, *rows.held]
+    if isinstance(rows, Windows):
+        groups += [rows.trigger, *rows.shown, rows.last]
+    key, *columns = [f"({', '.join(_type(column) for column in group)})" for group in groups]
+    return f"the key {key} and the columns {' '.join(columns)}"
+
+
+def _type(column: Any) -> str:
+    return "number" if isinstance(column, np.ndarray) else str(column.type)
 
 
 def _pieces(rows: T) -> list[T]:

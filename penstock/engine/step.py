@@ -21,7 +21,7 @@ from penstock.engine.late import LateRows, late_table
 from penstock.engine.pairs import forget, take_pairs
 from penstock.engine.panes import no_panes
 from penstock.engine.regroup import combine_cells, fold_runs
-from penstock.engine.runs import Run, extract, grown, joined
+from penstock.engine.runs import Run, extract, grown
 from penstock.engine.sessions import merge_sessions
 from penstock.engine.slices import Slices, add_slices, all_cells, expire_slices, live_windows
 from penstock.engine.table import Windows, no_windows
@@ -86,8 +86,8 @@ def step(compiled: Compiled, memory: Memory, blobs: Sequence[Blob], clock: Clock
     finders = (windows_finder(compiled), events_finder(compiled))
     mine = extract(finders[0], memory.windows, wanted, memory.clock, clock)
     known = extract(finders[1], memory.events, wanted, memory.clock, clock)
-    windows, panes, ended = expire(compiled, joined([*mine.rows, no_windows(compiled)]), clock)
-    events = joined([*known.rows, empty_cells(compiled.key_types, compiled.accumulators)])
+    windows, panes, ended = expire(compiled, mine.joined(no_windows(compiled)), clock)
+    events = known.joined(empty_cells(compiled.key_types, compiled.accumulators))
     taken = _taken(compiled, windows, events, arrived, clock)
     windows, shown = evaluate_all(compiled, taken.windows, clock)
     left = forget(compiled, taken.events, clock) if isinstance(compiled.plan.window, EventPair) else taken.events

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from penstock.sinks.errors import fenced, foreign, unledgered
+from penstock.sinks.errors import exchanged, fenced, foreign, unledgered
 from penstock.sinks.sink import Ledger
 
 
@@ -39,12 +39,24 @@ def claimed(claim: Claim, held: Held) -> Ledger:
             raise unledgered(claim.place)
         return fresh
     if (held.now.sink, held.now.lineage) != (claim.sink, claim.lineage):
+        refuse_exchanged(claim, held.now)
         if not claim.takeover:
             raise foreign(claim.place, held.now, claim.sink, claim.lineage)
         return fresh
     if held.now.epoch > claim.epoch:
         raise fenced(claim.place, claim.epoch, f"epoch {held.now.epoch} has begun")
     return replace(held.now, epoch=claim.epoch)
+
+
+def refuse_exchanged(claim: Claim, found: Ledger) -> None:
+    """Refuse a place to which another output of the same run wrote: no takeover makes its rows those of this one."""
+    if found.lineage == claim.lineage and stream_of(found.sink) != stream_of(claim.sink):
+        raise exchanged(claim.place, found.sink, claim.sink)
+
+
+def stream_of(sink: str) -> str:
+    """Which rows a sink is given, by its id, in which the pipeline comes before and where they go after."""
+    return sink.split("/")[1] if sink.count("/") > 1 else sink
 
 
 def committed(ledger: Ledger) -> Ledger | None:

@@ -71,6 +71,16 @@ def foreign(place: str, found: Ledger, sink: str, lineage: str) -> ForeignLineag
     )
 
 
+def exchanged(place: str, before: str, sink: str) -> ForeignLineage:
+    """A place that another output of the same run wrote to."""
+    return ForeignLineage(
+        f"{place} has the rows of {before} of this checkpoint, and is now to be given those of {sink}",
+        "outputs were written in another order, or have changed places: each stage would go on with what another "
+        "remembers, and takeover=True does not help",
+        "write the outputs in the order that they had, each with its own table, or name a table that is new",
+    )
+
+
 def moved(place: str, sink: str, before: str) -> ForeignLineage:
     """An output that was written elsewhere until now."""
     return ForeignLineage(

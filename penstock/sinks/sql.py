@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.errors import PlanError
-from penstock.sinks.claim import Claim, Held, claimed
+from penstock.sinks.claim import Claim, Held, claimed, refuse_exchanged
 from penstock.sinks.errors import fenced, foreign, moved
 from penstock.sinks.fits import EVERY, NET, NET_AND_EVERY, check_columns, fit
 from penstock.sinks.sink import Batch, Ledger, Target
@@ -88,6 +88,8 @@ class Books:
         owners = self.owners(claim.sink)
         mine = next((owner for owner, table in owners if (owner.sink, table) == (claim.sink, self.table)), None)
         for owner, table in owners:
+            if table == self.table:
+                refuse_exchanged(claim, owner)
             if not claim.takeover and (owner.sink, table) != (claim.sink, self.table):
                 raise (
                     moved(claim.place, claim.sink, table)

@@ -16,7 +16,7 @@ from penstock.checkpoint.identity import Identity
 from penstock.checkpoint.store import CheckpointError, Store
 from penstock.pipeline import Pipeline
 from penstock.sinks.delivery import check_delivery, deliver
-from penstock.sinks.errors import ForeignLineage
+from penstock.sinks.errors import ForeignLineage, exchanged
 from penstock.sinks.sink import Batch, Target, Writer, wants_dataframe
 from penstock.spark.compile import targets_of
 from penstock.spark.gather import Heard
@@ -151,6 +151,22 @@ class Outlets:
 def folder_of(stream: str) -> str:
     """The folder under a checkpoint in which rows are kept that nobody writes."""
     return re.sub("[^a-z0-9]", "-", stream)
+
+
+def refuse_exchanged(pipeline: Pipeline, written: Mapping[str, int]) -> None:
+    """Refuse outputs that have changed places, whatever is said of a takeover: with them the stages have.
+
+    Only the last part of a place is known here; the ledgers have all of it, and are asked when the sinks are opened.
+    """
+    names = {name for name, _, _ in targets_of(pipeline)}
+    gone = [old for old in written if old not in names and old.startswith(f"{pipeline.name}/") and old.count("/") > 1]
+    for name, sink, _ in targets_of(pipeline):
+        if getattr(sink, "place", None) is None or name in written:
+            continue
+        _, stream, label = name.split("/", 2)
+        for old in gone:
+            if old.split("/", 2)[2] == label and old.split("/")[1] != stream:
+                raise exchanged(sink.place, old, name)
 
 
 def refuse_moved(pipeline: Pipeline, given: Mapping[str, int]) -> None:

@@ -38,7 +38,7 @@ from penstock.spark.failure import told
 from penstock.spark.hadoop import store_of
 from penstock.spark.handle import Ended, Handle
 from penstock.spark.observing import Observer
-from penstock.spark.outlets import KEPT_BYTES, Outlets, refuse_moved
+from penstock.spark.outlets import KEPT_BYTES, Outlets, refuse_exchanged, refuse_moved
 from penstock.spark.property import tell_tasks
 from penstock.spark.session import apply_settings, restore_settings, session
 from penstock.spark.source import Wall
@@ -279,6 +279,7 @@ def _refuse_unusable(store: Store, identity: Identity, pipeline: Pipeline) -> No
     """Refuse a checkpoint that is damaged, that has come to its end, or of which an output has moved."""
     refuse_damaged_logs(store)
     clocks = latest_clock(store, identity.lineage)
+    refuse_exchanged(pipeline, clocks.given)
     refuse_moved(pipeline, clocks.given)
     if clocks.batch:
         refuse_changed_offsets(store, clocks.batch - 1, clocks.offsets)

@@ -113,6 +113,17 @@ def test_a_takeover_keeps_the_rows_and_shuts_the_other_lineage_out_for_good(sink
     assert answers(sink) == [("blue", 0, 2), ("red", 0, 3)]
 
 
+def test_a_takeover_does_not_make_the_rows_of_another_output_of_the_same_run_its_own(sink):
+    """Two stages that have changed places: each would go on with what the other remembers."""
+    give(sink, FIRST)
+    taking, other = replace(sink, takeover=True), replace(PANES, sink="scores/1.panes/0")
+    for claiming in (sink, taking):
+        with pytest.raises(ForeignLineage, match="has the rows of scores/panes/0 of this checkpoint"):
+            give(claiming, panes(pane("red", 3)), 1, target=other, epoch=2)
+    assert answers(sink) == FIRST_ANSWERS
+    assert give(taking, panes(pane("red", 4)), 1, target=replace(PANES, sink="scores/panes/other"), epoch=2)
+
+
 def test_an_empty_batch_is_committed(sink):
     assert give(sink, panes(), 0, parts=[])
     assert not give(sink, panes(), 0, parts=[panes()])

@@ -13,7 +13,7 @@ import pytest
 
 import penstock as ps
 from penstock.checkpoint.identity import identity_of
-from penstock.checkpoint.sealed import sealed
+from penstock.checkpoint.sealed import sealed, unsealed
 from penstock.checkpoint.store import CheckpointError, LocalStore
 from penstock.flow import flow_of
 from penstock.sinks.errors import ForeignLineage
@@ -257,3 +257,97 @@ def test_an_output_that_moves(held):
     caught_up(moved(takeover=True), held / "checkpoint")
     assert history(held) == before
     assert history(held, "renamed") == [("10", "blue", 3, "on_time", 0), ("10", "red", 12, "on_time", 0)]
+
+
+# Stages that keep the same things.
+
+
+def temperatures(folder: Path, *names: str, **how: Any) -> ps.Pipeline:
+    """Points above a hundred and all others, each with windows of its own, written in this order."""
+    timed = scores(folder / "in").event_time("at", watermark=ps.ascending(idle=None))
+    parts = {"hot": timed.where("points >= 100"), "cold": timed.where("points < 100")}
+    panes = {name: rows.key_by("team").window(TUMBLING).aggregate(points=ps.sum("points"))
+             for name, rows in parts.items()}  # fmt: skip
+    return ps.pipeline("scores", *(panes[name].write(ps.sqlite(folder / "t.db", table=name, **how)) for name in names))
+
+
+def forgotten(checkpoint: Path, *names: str) -> None:
+    """The identity as older versions have written it, without what is called so."""
+    path = checkpoint / "penstock/identity"
+    known = unsealed(path.read_bytes(), str(path))
+    bound = {name: value for name, value in known["binding"].items() if name.rpartition(": ")[2] not in names}
+    path.unlink()
+    LocalStore(str(checkpoint)).create("penstock/identity", sealed({**known, "binding": bound}))
+
+
+def first_windows(folder: Path) -> dict[str, int]:
+    """The points of the first window of each table."""
+    with closing(sqlite3.connect(folder / "t.db")) as connection:
+        select = "SELECT points FROM {} WHERE substr(window_start, 18, 2) = '00'"
+        return {name: connection.execute(select.format(name)).fetchone()[0] for name in ("hot", "cold")}
+
+
+def test_stages_that_change_places_are_refused_and_a_takeover_does_not_help(spark, tmp_path):
+    """By what the checkpoint has written; where an older one has not, by the ledgers; with rows, by what was given."""
+    checkpoint = tmp_path / "checkpoint"
+    put(tmp_path / "in", "a.json", ("red", 1000, 1), ("red", 1, 2))
+    caught_up(temperatures(tmp_path, "hot", "cold"), checkpoint)
+    for how in ({}, {"takeover": True}):
+        with pytest.raises(CheckpointError, match="stage 1, windows, does what stage 2 of the checkpoint") as raised:
+            temperatures(tmp_path, "cold", "hot", **how).run(checkpoint=str(checkpoint), spark=Unspoken())
+        assert "write the outputs, and the sides of joins, in the order" in str(raised.value)
+    forgotten(checkpoint, "does", "inputs")
+    with pytest.raises(ForeignLineage, match=r"has the rows of scores/1\.panes/sqlite:cold of this checkpoint"):
+        caught_up(temperatures(tmp_path, "cold", "hot", takeover=True), checkpoint)
+    put(tmp_path / "in", "b.json", ("red", 200, 3), ("red", 2, 4), ("red", 100, 20), ("red", 1, 21))
+    caught_up(temperatures(tmp_path, "hot", "cold"), checkpoint)
+    assert first_windows(tmp_path) == {"hot": 1200, "cold": 3}
+    with pytest.raises(ForeignLineage, match="of this checkpoint") as moved:
+        temperatures(tmp_path, "cold", "hot", takeover=True).run(checkpoint=str(checkpoint), spark=Unspoken())
+    assert "takeover=True does not help" in str(moved.value)
+
+
+class Two(ps.KeyedFunction):
+    """Remembers two numbers."""
+
+    output = "x long, y long"
+    x = ps.value("long", default=0)
+    y = ps.value("long", default=0)
+
+    def on_event(self, event: Any, key: Any, context: Any) -> None:
+        self.x, self.y = self.x + 1, self.y + event["points"]
+        context.emit({"x": self.x, "y": self.y})
+
+
+class Renamed(ps.KeyedFunction):
+    """The same, of which one is called otherwise: in order of the names they have changed places."""
+
+    output = "z long, y long"
+    z = ps.value("long", default=0)
+    y = ps.value("long", default=0)
+
+    def on_event(self, event: Any, key: Any, context: Any) -> None:
+        self.z, self.y = self.z + 1, self.y + event["points"]
+        context.emit({"z": self.z, "y": self.y})
+
+
+def test_state_that_is_called_otherwise_is_refused_and_the_old_one_goes_on(spark, tmp_path):
+    put(tmp_path / "in", "a.json", ("red", 10, 1))
+    timed = scores(tmp_path / "in").event_time("at", watermark=ASCENDING).key_by("team")
+    seen = ps.memory("two numbers")
+    before = ps.pipeline("scores", timed.process(Two()).write(seen))
+    caught_up(before, tmp_path / "checkpoint")
+    others = {
+        "state z: it has none, the plan has 'long'; state x: it has 'long'": timed.process(Renamed()),
+        "stages: it has '1 process', the plan has '1 dedup'": timed.dedup("team", within="1 hour"),
+        "the plan has '1 dedup, 2 process'": timed.dedup("team", within="1 hour").key_by("team").process(Two()),
+    }
+    for words, rows in others.items():
+        with pytest.raises(CheckpointError, match=words):
+            ps.pipeline("scores", rows.write(ps.memory("others"))).run(
+                checkpoint=str(tmp_path / "checkpoint"), spark=Unspoken()
+            )
+    put(tmp_path / "in", "b.json", ("red", 5, 2))
+    forgotten(tmp_path / "checkpoint", "does", "inputs", "timers")
+    caught_up(before, tmp_path / "checkpoint")
+    assert [(row["x"], row["y"]) for row in seen.rows] == [(1, 10), (2, 15)]

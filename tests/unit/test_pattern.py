@@ -130,6 +130,8 @@ def test_what_is_kept_is_said() -> None:
         "pattern": "high (price > 5) then low (price < high.price) within 10 microseconds",
         "output": "top = max(high.price)",
         "skip": "past_last",
+        "events": "auction long, price long, kind string, at timestamp",
+        "lateness": "0",
     }
 
 

@@ -59,7 +59,7 @@ class Deduplicated:
         low, high = (int(rows.times.min()), int(rows.times.max())) if len(rows) else (MAX_TIME, MIN_TIME)
         wanted = wanted_keys(new.hash, plus(low, -self.rule.within), plus(high, self.rule.within))
         taken = extract(self.finder, memory.kept, wanted, memory.clock, clock)
-        held = joined([*taken.rows, new.take(np.empty(0, dtype=np.int64))])
+        held = taken.joined(new.take(np.empty(0, dtype=np.int64)))
         if self.rule.keep == "first":
             given = self._first(held, new)
             outputs = {MAIN: _outgoing(rows, given), DUPLICATES: _outgoing(rows, ~given)}

@@ -89,7 +89,7 @@ class Keyed:
         alarms, awake, asleep = _alarmed(memory, clock)
         wanted = wanted_keys(different(np.concatenate([hashed, awake])))
         taken = extract(_STATE, memory.state, wanted, memory.clock, clock)
-        held = joined([*taken.rows, self.columns.none()])
+        held = taken.joined(self.columns.none())
         chosen = _chosen(held, keys, hashed, awake, clock)
         calls = self._calls(held, chosen, clock)
         # Key by key, so that what lies together in memory is called together; each key's events stay in order.
@@ -165,7 +165,7 @@ class Keyed:
         late = rows.take(behind) if behind.any() else None
         new = self._kept(rows if late is None else rows.take(~behind))
         found = extract(_WAITING, memory.waiting, Wanted(NOBODY), memory.clock, clock)
-        held = joined([*found.rows, self._kept(rows.take(np.empty(0, dtype=np.int64)))])
+        held = found.joined(self._kept(rows.take(np.empty(0, dtype=np.int64))))
         ready = held.end < clock.watermark
         waiting = grown(_WAITING, found, joined([held.take(~ready), new]), clock)
         events = self._rows(held.take(ready))
@@ -207,7 +207,7 @@ def _alarmed(memory: Memory, clock: Clock) -> tuple[Extract[Cells], np.ndarray, 
     """The alarms that the processing clock has reached: the hashes of their keys, and those that are to come."""
     none = _only_times(np.empty(0, dtype=np.int64), NOBODY)
     alarms = extract(_ALARMS, memory.alarms, Wanted(NOBODY), Clock(memory.clock.now, 0), Clock(clock.now, 0))
-    found = joined([*alarms.rows, none])
+    found = alarms.joined(none)
     due = found.end <= clock.now
     return alarms, found.hash[due], found.take(~due)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from penstock.arrow import arrow_schema, arrow_type, one_batch
 from penstock.engine.cache import CACHE
-from penstock.engine.encoding import checked, framed, name_of, unframed
+from penstock.engine.encoding import checked, framed, name_of, other_columns, unframed
 from penstock.engine.matching import among
 from penstock.engine.memory import Saved
 from penstock.engine.operators.pattern_automaton import Automaton
@@ -38,18 +38,24 @@ _LARGE, _SMALL = 4_096, 256  # a shelf has about so many rows at most, and at le
 class Piece:
     """A batch of rows that is written once: in hand, or fetched by its name when it is needed."""
 
-    __slots__ = ("_fetch", "_held", "name")
+    __slots__ = ("_fetch", "_held", "_schema", "name")
 
-    def __init__(self, held: pa.RecordBatch | None = None, name: str | None = None, fetch: Fetch | None = None) -> None:
+    def __init__(
+        self, held: pa.RecordBatch | None = None, name: str | None = None, fetch: Fetch | None = None,
+        schema: pa.Schema | None = None,
+    ) -> None:  # fmt: skip
         self.name = name
-        self._held, self._fetch = held, fetch
+        self._held, self._fetch, self._schema = held, fetch, schema
 
     def get(self) -> pa.RecordBatch:
         """The rows; through the cache, and not held on to, where it is at rest."""
         if self._held is not None:
             return self._held
         assert self.name is not None
-        return CACHE.get(self.name, self._read)
+        batch: pa.RecordBatch = CACHE.get(self.name, self._read)
+        if self._schema is not None and not batch.schema.equals(self._schema):
+            raise other_columns(_columns(batch.schema), _columns(self._schema))
+        return batch
 
     def written(self) -> tuple[str, bytes]:
         """The name and the bytes; from then on others of this process find it in the cache."""
@@ -220,8 +226,9 @@ class Rest:
 
     def restored(self, head: bytes, fetch: Fetch) -> Memory:
         said, _ = unframed(head)
-        piles = [Pile(Piece(name=name, fetch=fetch), *numbers) for name, *numbers in said["piles"]]
-        shelves = {number: Shelf(Piece(name=name, fetch=fetch), *numbers) for name, number, *numbers in said["shelves"]}
+        piles = [Pile(Piece(None, name, fetch, self.events), *numbers) for name, *numbers in said["piles"]]
+        shelves = {number: Shelf(Piece(None, name, fetch, self.partial), *numbers)
+                   for name, number, *numbers in said["shelves"]}  # fmt: skip
         return Memory(tuple(piles), shelves, said["digits"], said["seen"])
 
     def _batch(self, keyed: Keyed) -> pa.RecordBatch:
@@ -253,6 +260,10 @@ class Rest:
             else:
                 partial.append(Partial(state, is_open, near, start, tail, first, last, given, held))
         return {key: Of(*parts) for key, parts in found.items()}
+
+
+def _columns(schema: pa.Schema) -> str:
+    return f"the columns {', '.join(f'{field.name} {field.type}' for field in schema)}"
 
 
 def parts(head: bytes) -> tuple[str, ...]:

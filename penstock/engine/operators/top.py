@@ -62,7 +62,7 @@ class TopOperator:
         came = rows if ranked.all() else rows.take(ranked)
         new = self._cells(came)
         taken = extract(self.finder, memory.kept, wanted_keys(new.hash), memory.clock, clock)
-        held = joined([*taken.rows, new.take(_NOBODY)])
+        held = taken.joined(new.take(_NOBODY))
         over = plus(held.end, self.lateness) <= clock.watermark if self.rule.window is not None else _NOBODY > 0
         answers = self._answers(held.take(over)) if over.any() else None
         left, changes = self._changed(held.take(~over) if over.any() else held, new, came.signs)
