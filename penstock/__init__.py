@@ -14,6 +14,9 @@ A pipeline says what is computed, where in event time, when it is shown, and how
     print(totals.explain())
 """
 
+import typing as _typing
+from types import FunctionType as _FunctionType
+
 from penstock.aggregate import (
     Aggregate as Aggregate,
     Fold as Fold,
@@ -111,6 +114,7 @@ from penstock.trigger import (
     repeat as repeat,
     when as when,
 )
+from penstock.unknown_names import explained_call as _explained_call, unknown_in_package as _unknown_in_package
 from penstock.window import (
     Window as Window,
     calendar as calendar,
@@ -127,3 +131,18 @@ from penstock.windowed import Panes as Panes, Windowed as Windowed
 from penstock.sources.frame import stream as stream  # isort: skip
 
 __version__ = "0.1.0"
+
+
+def _explain_calls() -> None:
+    """Let every function of the package answer a call that does not fit with the line to write."""
+    for name, function in list(globals().items()):
+        if isinstance(function, _FunctionType) and not name.startswith("_"):
+            globals()[name] = _explained_call(function, f"ps.{name}")
+
+
+_explain_calls()
+
+if not _typing.TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        raise _unknown_in_package(name, globals())

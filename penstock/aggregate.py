@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from penstock.errors import DataError, PlanError, not_a_column
 from penstock.expression import Col, Name, Node, columns_of, expression, show, type_of
 from penstock.schema import INTEGERS, NUMBERS, Schema, canonical_type
+from penstock.unknown_names import unknown_name
 
 Kind = Literal[
     "rows", "count", "sum", "min", "max", "mean", "variance", "first", "last", "arg_min", "arg_max",
@@ -51,6 +52,9 @@ class Aggregate:
     where: Node | None = None
     function: Fold | None = None
     type: str | None = None
+
+    if not TYPE_CHECKING:
+        __getattr__ = unknown_name
 
     def __post_init__(self) -> None:
         """Refuse at once what cannot be the name of a column."""

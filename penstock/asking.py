@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 from penstock.asking_loop import Loop, loop_of_this_process
 from penstock.calling import Threads, guarded
-from penstock.decode import Nonconforming, reason_of
+from penstock.decode import Nonconforming
 from penstock.duration import words
 from penstock.enrich import Enrich, unanswered
+from penstock.user_error import error_alone, place_and_value
 
 GRACE = 5.0  # seconds in which a loop that is not held up must find time to say so
-_REASON = 500  # letters
 _SECOND = 1_000_000
 
 
@@ -123,7 +123,7 @@ class _Round:
 
     async def _answer(self, question: Mapping[str, Any]) -> Answer:
         """A question, asked until it is answered, as often as may be."""
-        asking, attempts, said = self.rule.asking, 0, []
+        asking, attempts, said, place = self.rule.asking, 0, [], ""
         while attempts <= asking.retries:
             if attempts:
                 await asyncio.sleep(asking.wait(attempts) / _SECOND)
@@ -132,15 +132,19 @@ class _Round:
             attempts += 1
             try:
                 row = self.rule.row(await self._once(question))
-            except Nonconforming as error:  # it would say the same again
-                return Answer(None, _worded(reason_of(error)))
+            except _Unanswered as error:
+                said, place = [str(error)], ""
+                continue
             except Exception as error:
-                said = [str(error) if isinstance(error, _Unanswered) else _worded(reason_of(error))]
+                said, place = [error_alone(error, question)], place_and_value(error, self.rule.function, question)
+                if isinstance(error, Nonconforming):  # it would say the same again
+                    return Answer(None, f"{said[0]}{place}")
                 continue
             self.heard = time.monotonic()
             return Answer(row)
         said += [f"asked {attempts} times"] if attempts > 1 else []
-        return Answer(None, "; ".join([*said, *([self.over] if self.over and attempts <= asking.retries else [])]))
+        said += [self.over] if self.over and attempts <= asking.retries else []
+        return Answer(None, "; ".join(said) + place)
 
     async def _once(self, question: Mapping[str, Any]) -> Any:
         """One attempt."""
@@ -193,11 +197,6 @@ class _Unanswered(Exception):
 
 class _Enough(Exception):
     """A failure that ends all."""
-
-
-def _worded(reason: str) -> str:
-    """A reason that can be written down for every row: text, and not a service's whole page."""
-    return reason.encode(errors="replace").decode()[:_REASON]
 
 
 def _seen(task: asyncio.Future[Any]) -> None:

@@ -61,7 +61,7 @@ async def guarded(function: Callable[[Any], Any], argument: Any) -> Any:
         given = function(argument)
         return await given if inspect.isawaitable(given) else given
     except (SystemExit, KeyboardInterrupt) as error:
-        raise Quit(repr(error)) from None
+        raise Quit(repr(error)).with_traceback(error.__traceback__) from None
 
 
 def _settle(future: Future[Any], function: Callable[[Any], Any], argument: Any) -> None:
@@ -71,6 +71,6 @@ def _settle(future: Future[Any], function: Callable[[Any], Any], argument: Any) 
         # A future cannot hold this one.
         future.set_exception(Quit(repr(error)) if isinstance(error, StopIteration) else error)
     except BaseException as error:
-        future.set_exception(Quit(repr(error)))
+        future.set_exception(Quit(repr(error)).with_traceback(error.__traceback__))
     else:
         future.set_result(given)

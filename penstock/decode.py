@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from penstock.errors import PenstockError
 from penstock.expression import EvaluationError
 from penstock.instant import EARLIEST, EPOCH, LATEST, parse
 from penstock.schema import Schema
 from penstock.text_cast import fit_decimal
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def decode(row: Mapping[str, Any], schema: Schema) -> tuple[dict[str, Any], str | None]:
@@ -41,15 +45,38 @@ def for_users(row: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     }
 
 
-def reason_of(error: Exception) -> str:
-    """Why a function failed on a row, in one line."""
-    if isinstance(error, (EvaluationError, Nonconforming)):
+def reason_of(error: Exception, secrets: Iterable[str] = ()) -> str:
+    """Why a function failed on a row, in one short line that is the same whenever and wherever it fails so again."""
+    if isinstance(error, (EvaluationError, UserError)):
         return str(error)
-    return f"{type(error).__name__}: {error}".strip().splitlines()[-1]
+    try:
+        text = f"{error.what}: {error.why}; {error.instead}" if isinstance(error, PenstockError) else str(error)
+    except Exception:  # an error of the user's that cannot even say what it is
+        text = ""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    if not isinstance(error, Nonconforming):
+        text = f"{type(error).__name__}: {text}"
+    text = " ".join(text.encode(errors="replace").decode().split())
+    return shortened(without_addresses(text))
+
+
+def without_addresses(text: str) -> str:
+    """A text without the addresses of objects, which no other process has."""
+    return _ADDRESS.sub("", text)
+
+
+def shortened(text: str, most: int = 300) -> str:
+    """A reason that fits on a line, whatever the value was."""
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 4 :]}"
 
 
 class Nonconforming(ValueError):
     """A function gave something that is not a row of its declared schema."""
+
+
+class UserError(Nonconforming):
+    """A user's function failed; the message is the whole reason."""
 
 
 def conforming(row: Any, schema: Schema) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from penstock.duration import Duration, not_negative, positive, words
 from penstock.errors import DataError, PlanError, did_you_mean, not_a_column
 from penstock.schema import Schema, schema
 from penstock.stage import MAIN, Operator, Side
+from penstock.user_error import shown, without_value
 
 OnError = Literal["quarantine", "null", "fail"]
 ON_ERROR: tuple[OnError, ...] = ("quarantine", "null", "fail")
@@ -117,7 +118,7 @@ class Enrich(Operator):
         if answer is None:
             return dict.fromkeys(self.answer.names)
         if not isinstance(answer, Mapping):
-            raise Nonconforming(f"{self.name} gave {answer!r}, which is not a row; give a dict, or None")
+            raise Nonconforming(f"{self.name} gave {shown(answer)}, which is not a row; give a dict, or None")
         unknown = [name for name in answer if name not in self.answer.names]
         if unknown:
             hint = did_you_mean(str(unknown[0]), self.answer.names)
@@ -135,7 +136,7 @@ class Enrich(Operator):
 def unanswered(rule: Enrich, question: Mapping[str, Any], reason: str) -> DataError:
     """The end of a run that is to stop where a question has no answer."""
     return DataError(
-        f"{rule.name} has no answer for {dict(question)!r}: {reason}",
+        f"{rule.name} has no answer for {shown(dict(question))}: {without_value(reason)}",
         'on_error="fail" stops the run where a question has no answer',
         'start it again once the service answers: the batch is asked anew; or say on_error="quarantine" or "null"',
     )

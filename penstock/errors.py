@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 
 
@@ -44,6 +45,26 @@ def did_you_mean(word: str, known: Iterable[str], example: str | None = None) ->
     if example is not None:
         return example
     return "known: " + ", ".join(choices) if choices else "there is none to choose from"
+
+
+def path_of(path: object, where: str) -> str:
+    """A path as text; refuses what is none."""
+    if isinstance(path, (str, os.PathLike)):
+        return os.fsdecode(path)
+    raise PlanError(
+        f"{where} was given {path!r}, which is not a path",
+        "a path is text or a pathlib.Path",
+        'write the path in quotes, such as "answers/"',
+    )
+
+
+def not_a_mapping(settings: object, example: str) -> PlanError:
+    """The refusal of settings that are not names and values."""
+    return PlanError(
+        f"settings is {type(settings).__name__}, which has no names",
+        "settings are names and values, as the client of Kafka knows them",
+        f"write settings={{{example}}}",
+    )
 
 
 def not_a_column(value: object, where: str, example: str) -> PlanError:

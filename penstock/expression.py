@@ -9,6 +9,7 @@ so an error in a branch that is not taken is still an error.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from penstock.errors import PlanError
 from penstock.inference import FUNCTIONS, Typed, infer, type_of
@@ -35,6 +36,7 @@ from penstock.node import (
 )
 from penstock.schema import canonical_type
 from penstock.sql import parse
+from penstock.unknown_names import explained, not_rows, unknown_name
 
 __all__ = [
     "FUNCTIONS", "And", "Arithmetic", "Call", "Case", "Cast", "Col", "Compare", "EvaluationError", "In", "IsNull",
@@ -46,12 +48,16 @@ __all__ = [
 _DEEPEST = 100
 
 
+@explained
 class Col:
     """An expression under construction: its operators build nodes instead of computing."""
 
     # A comparison gives an expression, not a boolean, so the equality of rule 3 cannot be a dataclass's own.
     __slots__ = ("node",)
     __hash__ = None  # type: ignore[assignment]
+
+    if not TYPE_CHECKING:
+        __getattr__, __getitem__ = unknown_name, not_rows
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -142,7 +148,8 @@ class Col:
 
     def is_in(self, choices: Iterable[object]) -> Col:
         """Whether the value equals one of the choices."""
-        nodes = () if isinstance(choices, str) else tuple(_node(choice) for choice in choices)
+        listed = isinstance(choices, Iterable) and not isinstance(choices, str)
+        nodes = tuple(_node(choice) for choice in choices) if listed else ()
         if not nodes:
             raise PlanError(
                 f"is_in gives {show(self.node)} no list to choose from",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from decimal import InvalidOperation
-from functools import partial, reduce
 from typing import Any
 
 from penstock.aggregate import Aggregate, Fold
-from penstock.decode import decode_value, reason_of
+from penstock.decode import decode_value
 from penstock.errors import DataError
+from penstock.user_error import failure
 
 # The accumulator of no values is no text: a neutral element, whatever the user's combine does with zero.
 NOTHING = ""
@@ -21,8 +21,10 @@ def fold_added(aggregate: Aggregate, held: str, values: Iterable[Any]) -> str:
     values = list(values)
     if not values:
         return held
-    start = _read(aggregate, held)
-    return _written(aggregate, _called(aggregate, "add", lambda: reduce(_function(aggregate).add, values, start)))
+    function, held = _function(aggregate), _read(aggregate, held)
+    for value in values:
+        held = _called(aggregate, "add", function.add, held, value)
+    return _written(aggregate, held)
 
 
 def fold_corrected(aggregate: Aggregate, values: Iterable[tuple[Any, int]]) -> str:
@@ -33,7 +35,7 @@ def fold_corrected(aggregate: Aggregate, values: Iterable[tuple[Any, int]]) -> s
     function, held = _function(aggregate), _read(aggregate, NOTHING)
     for value, sign in values:
         method = "add" if sign > 0 else "retract"
-        held = _called(aggregate, method, partial(getattr(function, method), held, value))
+        held = _called(aggregate, method, getattr(function, method), held, value)
     return _written(aggregate, held)
 
 
@@ -42,13 +44,13 @@ def fold_combined(aggregate: Aggregate, left: str, right: str) -> str:
     if not left or not right:
         return left or right
     both = _read(aggregate, left), _read(aggregate, right)
-    return _written(aggregate, _called(aggregate, "combine", lambda: _function(aggregate).combine(*both)))
+    return _written(aggregate, _called(aggregate, "combine", _function(aggregate).combine, *both))
 
 
 def fold_result(aggregate: Aggregate, held: str) -> Any:
     """The answer, as a value of the type that was declared."""
     accumulator = _read(aggregate, held)
-    answer = _called(aggregate, "result", lambda: _function(aggregate).result(accumulator))
+    answer = _called(aggregate, "result", _function(aggregate).result, accumulator)
     try:
         return None if answer is None else decode_value(answer, aggregate.type or "string")
     except (ValueError, InvalidOperation, OverflowError) as error:
@@ -64,12 +66,13 @@ def _function(aggregate: Aggregate) -> Fold:
     return aggregate.function
 
 
-def _called(aggregate: Aggregate, method: str, call: Callable[[], Any]) -> Any:
+def _called(aggregate: Aggregate, method: str, call: Callable[..., Any], *given: Any) -> Any:
     try:
-        return call()
+        return call(*given)
     except Exception as error:
+        values = {str(aggregate.column): given[-1]} if method in ("add", "retract") else given
         raise DataError(
-            f"the fold over {aggregate.column!r} failed in {method}: {reason_of(error)}",
+            f"the fold over {aggregate.column!r} failed in {method}: {failure(error, call, values)}",
             "a fold that stops halfway would give a wrong number, so the run stops",
             f"let {method} take whatever the column {aggregate.column!r} holds, or filter such rows before",
         ) from error

@@ -72,11 +72,11 @@ class Together:
 
     @property
     def binding(self) -> str:
-        """What a checkpoint has of it."""
-        return str(self)
+        """What a checkpoint has of it: these words stay as they are."""
+        return f"both in one of the {self.window}"
 
     def __str__(self) -> str:
-        return f"both in one of the {self.window}"
+        return f"both in one window: {self.window}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock.decode import Nonconforming, decode_value, reason_of
+from penstock.decode import Nonconforming, decode_value
 from penstock.duration import microseconds
 from penstock.errors import DataError, PlanError, did_you_mean
 from penstock.instant import EARLIEST, EPOCH, LATEST, from_datetime, plus
@@ -19,6 +19,8 @@ from penstock.keyed import KINDS, Process, TimeKind, Timer, unknown_output
 from penstock.rules import NONE, Rules
 from penstock.schema import Schema
 from penstock.stage import MAIN
+from penstock.unknown_names import unknown_name
+from penstock.user_error import error_alone, place, shown
 
 
 class Refused(Nonconforming):
@@ -61,6 +63,9 @@ class Context:
     """What a function is called with besides its event: the clocks, and what can be done with rows and timers."""
 
     __slots__ = ("_now", "_outputs", "_rules", "_stamp", "_time", "_timers", "_watermark", "effects", "journal")
+
+    if not TYPE_CHECKING:
+        __getattr__ = unknown_name
 
     def __init__(self, outputs: Mapping[str, Schema], timers: bool, ruled: bool = False) -> None:
         self._outputs: dict[str, Columns] = {
@@ -135,7 +140,9 @@ class Context:
     def _row(self, output: str, what: str, row: Any, columns: dict[str, Any]) -> dict[str, Any]:
         if row is not None:
             if not isinstance(row, Mapping):
-                raise Refused(f"{what} was given {row!r}", "it is not a row", "give a dict, or the columns by name")
+                raise Refused(
+                    f"{what} was given {shown(row)}", "it is not a row", "give a dict, or the columns by name"
+                )
             columns = {**row, **columns}
         known = self._outputs[output]
         if not columns.keys() <= known.keys():
@@ -160,7 +167,7 @@ class Context:
             except PlanError as error:
                 raise Refused(error.what, error.why, error.instead) from None
         else:
-            raise Refused(f"a timer was set for {at!r}", "it is neither a moment nor a length of time",
+            raise Refused(f"a timer was set for {shown(at)}", "it is neither a moment nor a length of time",
                           'give a datetime, or words such as "5 minutes"')  # fmt: skip
         if not EARLIEST <= found <= LATEST:
             raise Refused(
@@ -212,15 +219,15 @@ def _name(name: Any) -> str:
     try:
         return str(decode_value(name, "string"))
     except ValueError as error:
-        raise Refused(f"a timer was named {name!r}", str(error), "name it by text") from None
+        raise Refused(f"a timer was named {shown(name)}", str(error), "name it by text") from None
 
 
 def timer_failed(rule: Process, key: Any, timer: Timer, error: Exception) -> DataError:
     """The error of a timer's call, which names the key and the timer."""
     named = f" {timer.name!r}" if timer.name else ""
     return DataError(
-        f"{rule.name}.on_timer failed for the key {key!r} and the {timer.kind} timer{named} "
-        f"of {timer.time.isoformat()}: {reason_of(error)}",
+        f"{rule.name}.on_timer failed for the key {shown(key)} and the {timer.kind} timer{named} "
+        f"of {timer.time.isoformat()}: {error_alone(error)}{place(error, rule.function.on_timer)}",
         "there is no row that could be quarantined, and a timer that is dropped in silence would be a wrong answer",
         "catch in on_timer what can be borne; the run goes on from the batch before once it is mended",
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.duration import Duration, positive, words
 from penstock.errors import PlanError
 from penstock.expression import Col, Node
 from penstock.measure import said, shown
+from penstock.unknown_names import explained, unknown_name
 
 Event = dict[str, Any]
 Condition = Node | Callable[[Event], Any] | Callable[[Event, dict[str, list[Event]]], Any]
@@ -40,6 +41,7 @@ class Step:
         return f"{shape}{inner}{_says(self.condition)}"
 
 
+@explained
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """Steps in order, and how long a whole match may last; every method returns a new pattern.
@@ -50,6 +52,9 @@ class Pattern:
 
     steps: tuple[Step, ...]
     length: int | None = None
+
+    if not TYPE_CHECKING:
+        __getattr__ = unknown_name
 
     def next(self, name: str, condition: Any = None) -> Pattern:
         """A step that the very next event of the key must be."""

@@ -13,6 +13,7 @@ from penstock.explain import explain_flow
 from penstock.flow import AnyStage, Flow, flow_of
 from penstock.plan import Plan
 from penstock.targets import entry_of
+from penstock.unknown_names import explained, unknown_name
 
 if TYPE_CHECKING:
     from penstock.spark.handle import Ended, Handle
@@ -32,7 +33,11 @@ class Output:
     sink: Any
     name: str = ""
 
+    if not TYPE_CHECKING:
+        __getattr__ = unknown_name
 
+
+@explained
 @dataclass(frozen=True, slots=True)
 class Branch:
     """Rows beside the results: those that were late, those that could not be used, or all as they were read."""
@@ -41,11 +46,15 @@ class Branch:
     kind: Kind
     name: str = ""
 
+    if not TYPE_CHECKING:
+        __getattr__ = unknown_name
+
     def write(self, sink: Any) -> Output:
         """Write these rows to a sink."""
         return _output(self.plan, self.kind, sink, self.name)
 
 
+@explained
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """What runs: outputs of one plan, each to a sink."""
@@ -57,6 +66,9 @@ class Pipeline:
     batch_rows: int | None = None
     staging: str | None = field(default=None, kw_only=True)
     batch_target: int = field(default=10_000_000, kw_only=True)
+
+    if not TYPE_CHECKING:
+        __getattr__ = unknown_name
 
     @property
     def flow(self) -> Flow:

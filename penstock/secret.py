@@ -6,7 +6,20 @@ import os
 
 from penstock.errors import PlanError
 
-_WORDS = ("password", "secret", "token", "key.pem", "private.key", "oauthbearer.config", "jaas", "credential")
+_WORDS = (
+    "password",
+    "passwd",
+    "api_key",
+    "api.key",
+    "apikey",
+    "secret",
+    "token",
+    "key.pem",
+    "private.key",
+    "oauthbearer.config",
+    "jaas",
+    "credential",
+)
 
 
 class Secret:
@@ -33,6 +46,12 @@ class Secret:
 
 def secret(name: str) -> Secret:
     """The secret that the environment variable of that name holds."""
+    if not isinstance(name, str):
+        raise PlanError(
+            f"ps.secret was given {type(name).__name__}, which is not the name of an environment variable",
+            "a secret is read from the environment, so that it stands in no file",
+            'write the name in quotes: ps.secret("KAFKA_PASSWORD")',
+        )
     value = os.environ.get(name)
     if value is None:
         raise PlanError(

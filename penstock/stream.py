@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock.aggregate import Aggregate
 from penstock.check import check_time, check_union, checked, inherited_lateness
@@ -33,6 +33,7 @@ from penstock.table_join import table_rule
 from penstock.temporal import TemporalHow, temporal_rule
 from penstock.top import Best, top_rule
 from penstock.trigger import AtWatermark, Trigger
+from penstock.unknown_names import explained, not_rows, unknown_name
 from penstock.whole_table import REMOVED, Table
 from penstock.window import WindowRule
 from penstock.windowed import Windowed
@@ -41,12 +42,16 @@ Expression = str | Col | Node
 On = str | Sequence[str] | Mapping[str, str]
 
 
+@explained
 @dataclass(frozen=True, slots=True)
 class Stream:
     """Rows on their way to windows; every step returns a new stream."""
 
     inputs: tuple[Input, ...]
     keys: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:
+        __getattr__, __getitem__ = unknown_name, not_rows
 
     @property
     def schema(self) -> Schema:
@@ -281,6 +286,7 @@ class Stream:
         return self.schema if declared is None else schema(declared)
 
 
+@explained
 @dataclass(frozen=True, slots=True)
 class Rows(Stream):
     """What a stage gives: a stream, which can be written as it is, with its late and quarantined rows beside it."""

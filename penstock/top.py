@@ -89,7 +89,7 @@ class Top(Operator):
         return {"operator": "top", "rows": str(sides[0].schema), "kept": kept, "window": window}
 
     def __str__(self) -> str:
-        where = "" if self.window is None else f", in each {self.window}"
+        where = "" if self.window is None else f", in {self.window}"
         return f"the {self.n} rows with the {self.best} {self.by}{where}"
 
     def _kept(self, side: Side) -> str:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from penstock.duration import Duration, microseconds, not_negative, positive, words
 from penstock.errors import DataError, PlanError
 from penstock.expression import Col, Node, expression, show
+from penstock.unknown_names import explained, unknown_name
 
 
+@explained
 @dataclass(frozen=True, slots=True)
 class Trigger:
     """Decides, once a batch, whether a window shows a pane."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = unknown_name
 
     def __or__(self, other: Trigger) -> Either:
         return Either(self, _trigger(other))

@@ -6,9 +6,11 @@ To the stage that it meets it is a stream of changes: what a reading no longer h
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from penstock.plan import Input
 from penstock.schema import Schema
+from penstock.unknown_names import unknown_name
 
 REMOVED = "_removed"
 
@@ -25,6 +27,9 @@ class Table:
     """A table by its name and its columns, for `join_table` and for rules; made by `ps.table`."""
 
     changes: Input
+
+    if not TYPE_CHECKING:
+        __getattr__ = unknown_name
 
     @property
     def name(self) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from operator import index
-from typing import Any, Literal, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex
 from zoneinfo import ZoneInfo, available_timezones
 
 from penstock.duration import Duration, microseconds, positive, words
 from penstock.errors import DataError, PlanError, did_you_mean
 from penstock.instant import EARLIEST, EPOCH, LATEST, MAX_TIME, MIN_TIME, from_datetime, plus, show
+from penstock.unknown_names import unknown_name
+from penstock.user_error import failure, shown as shown_value
 
 Unit = Literal["day", "week", "month"]
 
@@ -35,6 +36,9 @@ Merge = Callable[[list[Window]], Mapping[Window, tuple[int, int]]]
 @dataclass(frozen=True, slots=True)
 class WindowRule:
     """Which windows an event at `t` belongs to."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = unknown_name
 
     @property
     def closed(self) -> bool:
@@ -182,7 +186,7 @@ class Custom(WindowRule):
     def assign(self, t: int) -> tuple[Window, ...]:
         given = self.assigned(t)
         if not isinstance(given, Iterable):
-            raise ValueError(f"assign gave {_shown(given)}, which is not a list of windows (start, end)")
+            raise ValueError(f"assign gave {shown_value(given)}, which is not a list of windows (start, end)")
         windows = tuple(sorted({_well_formed(window) for window in given}))
         if not windows:
             raise ValueError("assign gave the event no window")
@@ -192,14 +196,15 @@ class Custom(WindowRule):
         """Where each window of a key goes; a window that the user's function leaves out stays."""
         if self.merged is None:
             return {}
+        before = [(one.start, one.end) for one in sorted(windows)]
         try:
             given = self.merged(sorted(windows))
             if not isinstance(given, Mapping):
-                raise ValueError(f"it gave {_shown(given)}, which does not map windows to windows")
+                raise ValueError(f"it gave {shown_value(given)}, which does not map windows to windows")
             changed = {_well_formed(old): _well_formed(new) for old, new in given.items()}
         except Exception as error:
             raise DataError(
-                f"merge failed on the windows of a key: {error}",
+                f"merge failed on the windows of a key: {failure(error, self.merged, before)}",
                 "without knowing which windows are one, no record can be placed",
                 "let merge return {old: new} for any list of windows",
             ) from error
@@ -279,18 +284,13 @@ def _well_formed(given: Any) -> Window:
     try:
         start, end = given
     except (TypeError, ValueError):
-        raise ValueError(f"{_shown(given)} is not a window, a pair of start and end") from None
+        raise ValueError(f"{shown_value(given)} is not a window, a pair of start and end") from None
     for bound in (start, end):
         # Any whole number will do, numpy's too; a float or a datetime will not.
         if not isinstance(bound, SupportsIndex) or isinstance(bound, bool):
-            raise ValueError(f"a window begins or ends at {_shown(bound)}, which is not whole microseconds")
+            raise ValueError(f"a window begins or ends at {shown_value(bound)}, which is not whole microseconds")
         if not MIN_TIME <= index(bound) <= MAX_TIME:
-            raise ValueError(f"a window begins or ends at {_shown(bound)}, which does not fit into 64 bits")
+            raise ValueError(f"a window begins or ends at {shown_value(bound)}, which does not fit into 64 bits")
     if not index(start) < index(end):
         raise ValueError(f"the window from {start} to {end} does not end after it starts")
     return Window(index(start), index(end))
-
-
-def _shown(given: object) -> str:
-    """A value of the user's on one short line."""
-    return " ".join(reprlib.repr(given).split())

@@ -15,12 +15,14 @@ from penstock.pane import Mode
 from penstock.pipeline import Branch, Output
 from penstock.plan import PANES, Derived, Plan
 from penstock.trigger import Trigger
+from penstock.unknown_names import explained, not_rows, unknown_name
 from penstock.window import WindowRule
 
 if TYPE_CHECKING:
     from penstock.stream import Stream
 
 
+@explained
 @dataclass(frozen=True, slots=True)
 class Windowed:
     """A stream cut into windows, waiting to hear when, how and what."""
@@ -30,6 +32,9 @@ class Windowed:
     lateness: int
     when: Trigger
     mode: Mode | None
+
+    if not TYPE_CHECKING:
+        __getattr__ = unknown_name
 
     def trigger(self, when: Trigger) -> Windowed:
         """When panes are emitted."""
@@ -70,11 +75,15 @@ class Windowed:
         return Panes(plan)
 
 
+@explained
 @dataclass(frozen=True, slots=True)
 class Panes:
     """The results of a plan: a stream of panes, with its late and quarantined rows beside it."""
 
     plan: Plan
+
+    if not TYPE_CHECKING:
+        __getattr__, __getitem__ = unknown_name, not_rows
 
     @property
     def stream(self) -> Stream:

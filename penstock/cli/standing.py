@@ -34,8 +34,10 @@ def status(
         more = {"watermark_at": stamp(found.watermark), "now_at": stamp(found.now)}
         print(json.dumps({**found.plain(), **more}, indent=2))
         return
-    for label, value in _rows(found):
-        typer.secho(f"{label:<13}", fg="cyan", nl=False)
+    rows = _rows(found)
+    width = max(12, *(len(label) for label, _ in rows)) + 1
+    for label, value in rows:
+        typer.secho(f"{label:<{width}}", fg="cyan", nl=False)
         print(value)
     if found.lag:
         print()
@@ -63,11 +65,7 @@ def _rows(found: Standing) -> list[tuple[str, str]]:
         ("checkpoint", f"{found.checkpoint}, {many(found.shards, 'shard')}"),
         ("lineage", found.lineage),
         ("state", "finished: every window is closed" if found.finished else _runner(found)),
-        *(
-            []
-            if found.waiting is None
-            else [("waiting", f"since {clock(found.waiting.since)} UTC: {found.waiting.what}")]
-        ),
+        *_waiting(found),
         ("batch", "none yet" if found.batch is None else f"{found.batch:,}, at {clock(found.now)} UTC"),
         ("watermark", f"{clock(found.watermark)}{behind}"),
         ("events", f"{totals.read:,} in, {totals.filtered + totals.dropped:,} filtered out"),

@@ -7,6 +7,7 @@ import sys
 import traceback
 
 from penstock.errors import PenstockError
+from penstock.user_error import line_of
 
 DEBUG = "PENSTOCK_DEBUG"
 
@@ -41,9 +42,13 @@ def _in_colour(error: PenstockError, places: list[str]) -> None:
 
 def _unforeseen(error: BaseException) -> PenstockError:
     """An error that nobody has put into words yet."""
-    said = " ".join(str(error).split())
+    text = " ".join(str(error).split())
+    what, line = f"{type(error).__name__}: {text[:400]}" if text else type(error).__name__, line_of(error)
+    if line:
+        why = f"it was raised in {line}, which is no code of Penstock's"
+        return PenstockError(what, why, f"mend it there; {DEBUG}=1 shows the whole traceback")
     return PenstockError(
-        f"{type(error).__name__}: {said[:400]}" if said else type(error).__name__,
+        what,
         "Penstock did not foresee this",
         f"{DEBUG}=1 shows where it came from; if it is not your own code, please report it",
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.arrow import arrow_schema, conforming_batch, one_batch, to_arrow
-from penstock.decode import conforming, reason_of
+from penstock.decode import conforming
 from penstock.engine.cells import take_column
 from penstock.engine.expression import evaluate, evaluator
 from penstock.engine.halving import failing_rows
@@ -23,6 +23,7 @@ from penstock.flow import AnyStage
 from penstock.plan import Input, Plan
 from penstock.row_steps import Map, MapBatches, Project, RowStep, Where
 from penstock.schema import Schema
+from penstock.user_error import failure
 from penstock.window import Custom
 
 
@@ -136,7 +137,7 @@ def _where(read: Read, predicate: Node | Callable[..., bool], held: Schema) -> N
     if isinstance(predicate, Node):
         mask = _evaluated(read, [predicate], held, "where")[0].fill_null(False).to_numpy(zero_copy_only=False)
     else:
-        tested = _each(read, "where", lambda row: bool(predicate(row)))
+        tested = _each(read, "where", predicate, bool)
         mask = np.array(tested, dtype=bool)
     read.filtered += int(len(mask) - mask.sum())
     if not mask.all():
@@ -156,20 +157,26 @@ def _evaluated(read: Read, nodes: list[Node], held: Schema, step: str) -> list[p
         return [evaluate(node, read.batch, held) for node in nodes]
 
 
-def _each(read: Read, step: str, function: Callable[[dict[str, Any]], Any]) -> list[Any]:
-    """A user's function over each row; rows on which it throws are quarantined."""
+def _each(read: Read, step: str, function: Callable[..., Any], taken: Callable[[Any], Any]) -> list[Any]:
+    """What is taken of a user's function of each row; rows on which it throws are quarantined."""
     made, bad = [], []
     for i, row in enumerate(read.batch.to_pylist()):
         try:
-            made.append(function(row))
+            made.append(taken(function(row)))
         except Exception as error:
-            bad.append((i, reason_of(error)))
+            # The function may have changed its row before it failed.
+            bad.append((i, failure(error, function, _row(read.batch, i))))
     read.quarantine(bad, step)
     return made
 
 
+def _row(batch: pa.RecordBatch, place: int) -> dict[str, Any]:
+    row: dict[str, Any] = batch.slice(place, 1).to_pylist()[0]
+    return row
+
+
 def _map(read: Read, function: Callable[..., Any], output: Schema) -> None:
-    made = _each(read, "map", lambda row: conforming(function(row), output))
+    made = _each(read, "map", function, lambda given: conforming(given, output))
     read.batch = to_arrow(made, output)
 
 
@@ -188,7 +195,7 @@ def _map_batches(read: Read, step: MapBatches) -> None:
         try:
             part = conforming_batch(step.function(read.batch.slice(i, 1)), step.schema)
         except Exception as error:
-            bad.append((i, reason_of(error)))
+            bad.append((i, failure(error, step.function, _row(read.batch, i))))
             continue
         parts.append(part)
         origin += [i] * part.num_rows
@@ -214,7 +221,7 @@ def _countable(read: Read, plan: Plan, held: Schema) -> None:
             try:
                 plan.window.assign(time)
             except Exception as error:
-                unassigned[time] = reason_of(error)
+                unassigned[time] = failure(error, plan.window.assigned, time)
         if unassigned:
             rows = np.flatnonzero(np.isin(read.times, list(unassigned)))
             read.quarantine([(int(row), unassigned[int(read.times[row])]) for row in rows], "window")

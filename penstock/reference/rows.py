@@ -18,6 +18,7 @@ from penstock.reference.accumulate import Record
 from penstock.reference.expression import evaluator
 from penstock.row_steps import Map, MapBatches, Project, RowStep, Where
 from penstock.schema import Schema
+from penstock.user_error import user_error
 from penstock.window import Custom
 
 Row = dict[str, Any]
@@ -116,8 +117,8 @@ class Reading:
     def _step(self, step: RowStep, rows: list[Travelling], held: Schema) -> list[Travelling]:
         match step:
             case Where(predicate):
-                test = evaluator(predicate, held) if isinstance(predicate, Node) else _for_users(predicate, held)
-                kept = [(row, self._try(row, "where", lambda row: [bool(test(row.row))])) for row in rows]
+                test = evaluator(predicate, held) if isinstance(predicate, Node) else _called(predicate, bool, held)
+                kept = [(row, self._try(row, "where", lambda row: [test(row.row) is True])) for row in rows]
                 self.filtered += sum(1 for _, passed in kept if passed == [False])
                 return [row for row, passed in kept if passed == [True]]
             case Project(columns, keep):
@@ -126,7 +127,7 @@ class Reading:
                     rows, step.name, lambda row: {**(row if keep else {}), **{name: make(row) for name, make in made}}
                 )
             case Map(function, output):
-                return self._each(rows, "map", lambda row: conforming(function(for_users(row, held)), output))
+                return self._each(rows, "map", _called(function, lambda given: conforming(given, output), held))
             case MapBatches():
                 return self._batches(step, rows, held)
 
@@ -151,9 +152,12 @@ class Reading:
         except Exception:
             pass  # the row-by-row run below finds and names the rows that throw
         left: list[Travelling] = []
+        one = _guarded(
+            step.function, lambda row: rows_through_arrow(step, [row.row], held), lambda row: for_users(row.row, held)
+        )
         for row in rows:
             bad = len(self.bad)
-            made = self._try(row, "map_batches", lambda row: rows_through_arrow(step, [row.row], held))
+            made = self._try(row, "map_batches", one)
             left += [row._replace(row=new) for new in made]
             if len(self.bad) == bad:
                 self.added += max(len(made) - 1, 0)
@@ -166,8 +170,9 @@ class Reading:
         if tests:
             rows = [row for row in rows if self._try(row, "aggregate", lambda row: [[t(row.row) for t in tests]])]
         if isinstance(plan.window, Custom):
-            assign = plan.window.assign
-            rows = [row for row in rows if self._try(row, "window", lambda row: [assign(row.time)])]
+            rule = plan.window
+            one = _guarded(rule.assigned, lambda row: [rule.assign(row.time)], lambda row: row.time)
+            rows = [row for row in rows if self._try(row, "window", one)]
         return rows
 
 
@@ -176,5 +181,18 @@ def _time(time: TimeBase, row: Row, column: str, held: Schema) -> int:
     return event_time_of(row[column], "us" if kind == "timestamp" else time.unit)
 
 
-def _for_users(function: Callable[[Row], Any], held: Schema) -> Callable[[Row], Any]:
-    return lambda row: function(for_users(row, held))
+def _called(function: Callable[[Row], Any], taken: Callable[[Any], Any], held: Schema) -> Callable[[Row], Any]:
+    """A user's function of a row, and what is taken of its answer."""
+    return _guarded(function, lambda row: taken(function(for_users(row, held))), lambda row: for_users(row, held))
+
+
+def _guarded(function: Any, call: Callable[[Any], Any], value: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A call of a user's function, whose errors say where it failed and on what value."""
+
+    def called(row: Any) -> Any:
+        try:
+            return call(row)
+        except Exception as error:
+            raise user_error(error, function, value(row)) from error
+
+    return called

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import PlanError
+from penstock.errors import PlanError, path_of
 from penstock.sinks.claim import Claim
 from penstock.sinks.errors import busy, without_package
 from penstock.sinks.sink import Target
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def duckdb(path: str | os.PathLike[str], *, table: str, history: bool = False, takeover: bool = False) -> Duckdb:
     """A table of a DuckDB file: the current answer of panes, or late or quarantined rows as they come."""
-    return Duckdb(os.fspath(path), table, history, takeover)
+    return Duckdb(path_of(path, "ps.duckdb"), table, history, takeover)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import PlanError
+from penstock.errors import PlanError, path_of
 from penstock.sinks.claim import Claim, committed
 from penstock.sinks.errors import fenced
 from penstock.sinks.fits import fit
@@ -36,21 +36,21 @@ _STAGED = re.compile(r"-[0-9a-f]{12}\.(parquet|json)$")
 
 def files(path: str | os.PathLike[str], *, format: str = "parquet", takeover: bool = False) -> Files:
     """Files of Parquet or JSON lines under a directory or URI, each batch published whole."""
-    return Files(os.fspath(path), format, takeover)
+    return Files(path_of(path, "ps.files"), format, takeover)
 
 
 def published(path: str | os.PathLike[str]) -> list[str]:
     """The files of `ps.files` that are data, in order: hand them to Spark, DuckDB or pandas."""
     from penstock.sinks.writing.data_files import published_files
 
-    return published_files(os.fspath(path))
+    return published_files(path_of(path, "ps.files"))
 
 
 def read_files(path: str | os.PathLike[str], *, current: bool = False) -> pa.Table:
     """All rows that `ps.files` published, in order, or with `current=True` the last answer of each key and window."""
     from penstock.sinks.writing.data_files import published_rows
 
-    return published_rows(os.fspath(path), current=current)
+    return published_rows(path_of(path, "ps.files"), current=current)
 
 
 @dataclass(frozen=True, slots=True)

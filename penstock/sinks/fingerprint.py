@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from penstock.engine.keys import hashes
 from penstock.sinks.writing.values import json_texts
+from penstock.user_error import MARK
 
 _WRAP = 2**64
 _SAMPLE = 16  # of so many rows one is looked at, to see whether texts come again
@@ -20,6 +21,15 @@ def fingerprint(table: pa.Table | pa.RecordBatch) -> int:
     """The sum, modulo 2^64, of the hashes of all rows, over all columns in order; a text counts by its own hash."""
     batches = [table] if isinstance(table, pa.RecordBatch) else table.to_batches()
     return combined(_of_batch(batch) for batch in batches if batch.num_rows)
+
+
+def fingerprint_of(kind: str, table: pa.Table) -> int:
+    """The fingerprint of a stream's rows; where a function failed is no part of it, for editing its file moves that."""
+    if kind == "quarantine":
+        place = table.schema.get_field_index("reason")
+        reasons = pc.replace_substring_regex(table.column(place), f"(?s){MARK}.*", "")
+        table = table.set_column(place, table.schema.field(place), reasons)
+    return fingerprint(table)
 
 
 def combined(prints: Iterable[int]) -> int:

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import PlanError
+from penstock.errors import PenstockError, PlanError
+from penstock.sinks.errors import SinkError
 from penstock.sinks.fits import fit
 from penstock.sinks.sink import Batch, Ledger, Target
+from penstock.user_error import error_alone, place
+from penstock.wording import many
 
 Function = Callable[[Any, Batch], object]
 
@@ -70,7 +73,18 @@ class FunctionWriter:
 
     def write(self, batch: Batch, parts: Any) -> None:
         """Hand over the rows, a Spark DataFrame."""
-        self.function(parts, batch)
+        try:
+            self.function(parts, batch)
+        except PenstockError:
+            raise
+        except Exception as error:
+            raise SinkError(
+                f"the function of ps.foreach_batch failed on batch {batch.batch} with {many(batch.rows, 'row')}: "
+                f"{error_alone(error)}{place(error, self.function)}",
+                "whether it has done a part of its work is not known here, so the batch is not committed",
+                "mend it, or catch in it what can be borne, and start again: it is called anew with the same rows and "
+                "the same batch.token",
+            ) from error
 
     def commit(self, batch: Batch) -> None:
         """The function has done what it does."""

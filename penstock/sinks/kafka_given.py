@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.duration import MILLISECOND, SECOND, words
-from penstock.errors import PlanError, did_you_mean
+from penstock.errors import PlanError, did_you_mean, not_a_mapping
 from penstock.secret import Secret, hides
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def listed(servers: Any) -> Any:
 
 def kept(settings: Mapping[str, Setting]) -> tuple[tuple[str, Any], ...]:
     """Settings in order, those that are secret by their name wrapped."""
+    if not isinstance(settings, Mapping):
+        raise not_a_mapping(settings, '"security.protocol": "SASL_SSL"')
     return tuple(
         (name, Secret(value) if isinstance(value, str) and hides(str(name)) else value)
         for name, value in sorted(settings.items(), key=str)

@@ -82,12 +82,12 @@ class ParallelWriter(KafkaWriter):
 
 def _staged(sink: ParallelKafka, target: Target, number: int, shard: str, table: pa.Table) -> bool:
     """Fence, read, write: the rows of one shard; whether they were written now."""
-    from penstock.sinks.fingerprint import fingerprint, shown
+    from penstock.sinks.fingerprint import fingerprint_of, shown
     from penstock.sinks.writing.kafka_clients import Transactions
     from penstock.sinks.writing.kafka_progress import Found, Progress
 
     name = f"{sink.topic}#{shard}"
-    batch = Batch(sink.lineage, number, 0, table.num_rows, shown(fingerprint(table)))
+    batch = Batch(sink.lineage, number, 0, table.num_rows, shown(fingerprint_of(target.kind, table)))
     progress = Progress(sink, sink.topic, name)
     try:
         transactions = Transactions(sink, f"{sink.transactional_id}#{shard}")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import PlanError
+from penstock.errors import PlanError, path_of
 from penstock.sinks.claim import Claim
 from penstock.sinks.errors import busy
 from penstock.sinks.sink import Target
@@ -24,7 +24,7 @@ BUSY_SECONDS = 10.0
 
 def sqlite(path: str | os.PathLike[str], *, table: str, history: bool = False, takeover: bool = False) -> Sqlite:
     """A table of a SQLite file: the current answer of panes, or late or quarantined rows as they come."""
-    return Sqlite(os.fspath(path), table, history, takeover)
+    return Sqlite(path_of(path, "ps.sqlite"), table, history, takeover)
 
 
 @dataclass(frozen=True, slots=True)

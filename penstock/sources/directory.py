@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import PlanError, did_you_mean
+from penstock.errors import PlanError, did_you_mean, path_of
 from penstock.schema import Schema, schema as parsed
 from penstock.sources.errors import not_adjacent, unknown_format
 from penstock.sources.listing import File, listed, opened
@@ -202,7 +202,7 @@ def directory(path: str | os.PathLike[str], *, schema: str | Schema, format: str
     `partition="directory"` makes a partition of each directory below; `end=True` reads what is there at the start and
     no more; `header` says whether the first line of a CSV file names its columns.
     """
-    where = os.fspath(path).rstrip("/") or "/"
+    where = path_of(path, "ps.directory").rstrip("/") or "/"
     columns = parsed(schema)
     if format is not None and format not in FORMATS:
         raise PlanError(

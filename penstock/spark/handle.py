@@ -6,7 +6,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.checkpoint.lease import Lease
 from penstock.checkpoint.spark_logs import positions
@@ -16,6 +16,7 @@ from penstock.sinks.errors import SinkDown
 from penstock.spark.commit import Commit
 from penstock.spark.failure import told
 from penstock.spark.source import beyond_end, tell_committed
+from penstock.unknown_names import unknown_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,9 @@ class Handle:
     _ended: Ended | None = None
     _failed: BaseException | None = None
     _finishing: threading.Lock = field(default_factory=threading.Lock)
+
+    if not TYPE_CHECKING:
+        __getattr__ = unknown_name
 
     @property
     def running(self) -> bool:

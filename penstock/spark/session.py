@@ -97,7 +97,7 @@ def refuse_java() -> str:
     said = ""
     if java and os.path.exists(java):
         said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(\d+)', said)
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
     if found is None or int(found.group(1)) < 17:
         raise SparkError(
             f"Java {found.group(1)} is too old" if found else "there is no Java",

@@ -20,7 +20,7 @@ from penstock.engine.stages import StageStepped, unusable_table
 from penstock.engine.windows import Clock
 from penstock.engine.wire import packed, unpacked
 from penstock.instant import MIN_TIME
-from penstock.sinks.fingerprint import fingerprint
+from penstock.sinks.fingerprint import fingerprint_of
 from penstock.spark.job import Job
 from penstock.spark.packets import (
     ARCHIVE,
@@ -160,7 +160,10 @@ class _Outputs(NamedTuple):
         if not tables:
             return
         table = pa.concat_tables(tables)
-        head: dict[str, Any] = {"rows": table.num_rows, "fingerprint": 0 if self.job.raw else fingerprint(table)}
+        head: dict[str, Any] = {
+            "rows": table.num_rows,
+            "fingerprint": 0 if self.job.raw else fingerprint_of(kind, table),
+        }
         # Bad rows of every stage are one stream, to which a shard may so give more than once in a batch.
         whose = f"{self.shard}.{self.stage}" if kind == BAD and self.stage else str(self.shard)
         tag = f"{self.batch:012d}-{whose}-{uuid.uuid4().hex[:12]}"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
-from penstock.batch import Counts
+from penstock.batch import Counts, PartitionClock
 from penstock.checkpoint.clock_file import Clocks, write_clock
 from penstock.checkpoint.identity import Identity, identity_of
 from penstock.checkpoint.lease import take_lease
@@ -57,6 +57,19 @@ def test_what_each_stage_holds_is_said_where_there_are_others_than_windows(store
     said = penstock("status", store.root).out
     assert "open windows" not in said
     assert re.search(r"^held +1,500 by stage 1: join, 4 by stage 2: windows$", said, re.MULTILINE)
+
+
+def test_a_long_name_of_a_partition_is_apart_from_what_is_said_of_it(store, penstock):
+    identity = made(store)
+    one = PartitionClock("kafka", "flights/0", NOON, NOON - 60_000_000, False, 0)
+    other = replace(one, partition="arrivals-of-the-day/11")
+    write_clock(store, identity.lineage, Clocks(9, partitions=[list(astuple(one)), list(astuple(other))]))
+    said = penstock("status", store.root).out.splitlines()
+    places = [line.index("newest event") for line in said if line.startswith("kafka/")]
+    assert len(places) == 2
+    assert len(set(places)) == 1
+    assert "kafka/flights/0 " in "\n".join(said)
+    assert "kafka/arrivals-of-the-day/11 newest event" in "\n".join(said)
 
 
 def test_a_run_that_is_alive(store, penstock):

@@ -23,13 +23,14 @@ def test_java_home_that_leads_nowhere(monkeypatch, tmp_path):
         refuse_java()
 
 
-def test_java_that_is_too_old(monkeypatch, tmp_path):
+@pytest.mark.parametrize(("version", "known_as"), [("11.0.2", "11"), ("1.8.0_392", "8"), ("1.7.0", "7"), ("9", "9")])
+def test_java_that_is_too_old(monkeypatch, tmp_path, version, known_as):
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2019-01-15' >&2\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SparkError, match="Java 11 is too old"):
+    with pytest.raises(SparkError, match=f"Java {known_as} is too old"):
         refuse_java()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import re
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from penstock import asking, asking_loop
 from penstock.asking import Answer, Asker
 from penstock.enrich import enrich_rule
 from penstock.errors import DataError
+from penstock.user_error import message_of
 
 
 def asker(function: Any, **changed: Any) -> Asker:
@@ -148,7 +150,9 @@ def test_a_function_may_change_what_it_is_given() -> None:
             raise ValueError("once more")
         return row
 
-    assert asker(look, retries=1).ask(questions(1))[0].failed == "ValueError: once more; asked 2 times"
+    failed = asker(look, retries=1).ask(questions(1))[0].failed or ""
+    assert message_of(failed) == "ValueError: once more; asked 2 times"
+    assert re.search(r" · in look \(test_asking\.py, line \d+\) · with \{'n': 0\}$", failed)
 
 
 # Attempts -------------------------------------------------------------------------------------------------------------
@@ -168,8 +172,8 @@ def test_what_throws_is_asked_again_so_often(plain: bool) -> None:
         return look(row)
 
     found = asker(look if plain else later, retries=2).ask(questions(4))
-    assert found == [Answer({"n": 0}), Answer({"n": 1}), Answer({"n": 2}),
-                     Answer(None, "ConnectionError: down; asked 3 times")]  # fmt: skip
+    assert found[:3] == [Answer({"n": 0}), Answer({"n": 1}), Answer({"n": 2})]
+    assert message_of(found[3].failed or "") == "ConnectionError: down; asked 3 times"
     assert [calls.count(n) for n in range(4)] == [1, 2, 3, 3]
 
 
@@ -209,7 +213,7 @@ def test_a_reason_is_text_and_not_without_end() -> None:
 
     for answer in asker(look).ask(questions(2)):
         assert answer.failed is not None
-        assert len(answer.failed) == 500
+        assert len(answer.failed) < 500
         answer.failed.encode()
 
 

@@ -15,6 +15,7 @@ from penstock.errors import DataError
 from penstock.schema import schema
 from penstock.stage import Side
 from penstock.testing import Script
+from penstock.user_error import message_of
 from tests.unit.playing_stages import Played, player
 
 COLUMNS = schema("user string, ip string, n long")
@@ -132,8 +133,10 @@ def test_rows_without_an_answer_are_quarantined_with_the_reason(play: Any) -> No
     played.batch([(1, "ann", "a", 1), (1, "bob", "b", 2), (1, "cid", "b", 3), (1, "ann", "c", 4)])
     assert [row["n"] for _, row in played.rows()] == [1, 4]
     why = "ConnectionError: nobody answers for b"
-    assert played.bad == [({"user": "bob", "ip": "b", "n": 2}, "enrich", why),
-                          ({"user": "cid", "ip": "b", "n": 3}, "enrich", why)]  # fmt: skip
+    assert [(row, step, message_of(reason)) for row, step, reason in played.bad] == [
+        ({"user": "bob", "ip": "b", "n": 2}, "enrich", why),
+        ({"user": "cid", "ip": "b", "n": 3}, "enrich", why),
+    ]
 
 
 def test_or_have_nulls(play: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -14,6 +15,7 @@ from penstock.instant import MAX_TIME, MIN_TIME
 from penstock.keyed import KeyedFunction, Process, Timer, items, mapping, value
 from penstock.schema import schema
 from penstock.stage import Side
+from penstock.user_error import message_of
 from tests.unit.playing_stages import SECOND, Played, player
 
 LOGINS = Side("logins", schema("user string, ok boolean"), ("user",))
@@ -223,7 +225,9 @@ def test_a_call_that_throws_quarantines_its_row_and_leaves_no_trace(play: Play) 
     run = play(Faulty())
     run.batch([(1, "a", True), (2, "a", False), (3, "b", False)])
     assert [(bad["user"], step) for bad, step, _ in run.bad] == [("a", "process"), ("b", "process")]
-    assert run.bad[0][2] == "self.total was given str: 'text' is not an integer; give it a long"
+    reason = run.bad[0][2]
+    assert message_of(reason) == "self.total was given str: 'text' is not an integer; give it a long"
+    assert re.search(r" · in Faulty\.on_event \(test_keyed\.py, line \d+\) · with \{'user': 'a'", reason)
     assert [row for _, row in run.rows()] == [{"total": 1}]
     assert run.held() == 4  # of key a: a value, an item, an entry and a timer
 
@@ -244,7 +248,7 @@ def test_a_timer_that_throws_stops_the_run_and_says_which(play: Play) -> None:
     with pytest.raises(DataError) as caught:
         run.batch([], watermark=2)
     assert "Faulty.on_timer failed for the key 'a' and the event timer of 1970-01-01T00:00:02" in caught.value.what
-    assert "KeyError: 'nothing'" in caught.value.what
+    assert re.search(r"KeyError: 'nothing' · in Faulty\.on_timer \(test_keyed\.py, line \d+\)$", caught.value.what)
     assert caught.value.why.startswith("there is no row that could be quarantined")
     assert caught.value.instead
 

@@ -66,6 +66,7 @@ LISTED = {
     ("custom.py", "_mapped"): "a user's merge for each touched key",
     # per bad row
     ("rows.py", "Read.quarantine"): "bad rows",
+    ("rows.py", "_row"): "a bad row",
     ("rows.py", "_evaluated"): "bad rows, found by halving",
     ("outputs.py", "quarantined"): "bad rows",
     ("stages.py", "unusable_table"): "bad rows",

@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
+from penstock.join import join_rule
 from penstock.testing import Script
+from penstock.top import top_rule
 
 ENGINES = ("reference", "columnar")
 
@@ -143,6 +145,16 @@ def test_what_is_kept_is_said_and_what_binds() -> None:
     assert top.stage.operator.binding(top.stage.sides)["kept"] == "the 10 best rows, greatest price"
     over = bids().key_by("auction").top(3, by="price", window=ps.tumbling("1 minute"), lateness="5 seconds")
     assert "of every key and window, until W is at its end and 5 seconds more" in over.explain()
+
+
+@pytest.mark.parametrize(("window", "words"), [
+    (ps.calendar("day"), "each day in UTC"), (ps.tumbling("1 minute"), "tumbling windows of 1 minute"),
+])  # fmt: skip
+def test_a_window_is_said_in_a_sentence(window: Any, words: str) -> None:
+    assert str(top_rule(3, by="price", window=window, lateness=0)) == f"the 3 rows with the greatest price, in {words}"
+    reach = join_rule(window=window).reach
+    assert str(reach) == f"both in one window: {words}"
+    assert reach.binding == f"both in one of the {words}"  # as checkpoints have it
 
 
 @pytest.mark.parametrize(("make", "what"), [

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from penstock.decode import reason_of
 from penstock.engine.operators.keyed_columns import Timers
 from penstock.engine.windows import Clock
 from penstock.instant import MAX_TIME, MIN_TIME
 from penstock.keyed import KINDS, Field, KeyedFunction, Process, TimeKind, Timer
 from penstock.keyed_call import Cancel, Context, Emit, moment, timer_failed
 from penstock.keyed_state import forget, undo
+from penstock.user_error import failure
 
 Waiting = list[tuple[int, str]]
 
@@ -70,7 +70,7 @@ class Calls:
             try:
                 cells[place].on_event(event, keys[place], context)
             except Exception as error:
-                self._throw(row, error)
+                self._throw(row, event, error)
                 continue
             if journal:
                 journal.clear()
@@ -92,16 +92,16 @@ class Calls:
             try:
                 cell.on_event(event, keys[place], context)
             except Exception as error:
-                self._throw(row, error)
+                self._throw(row, event, error)
                 continue
             if journal:
                 journal.clear()
             if effects:
                 self._done(place, time, None)
 
-    def _throw(self, row: int, error: Exception) -> None:
+    def _throw(self, row: int, event: dict[str, Any], error: Exception) -> None:
         undo(self.context)
-        self.bad.append((row, reason_of(error)))
+        self.bad.append((row, failure(error, self.rule.function.on_event, event)))
 
     def _fire(self, kind: TimeKind, upto: int) -> None:
         """The timers of all keys that a clock has reached."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.decode import reason_of
 from penstock.engine.combine import Rows
 from penstock.engine.expression import evaluator
 from penstock.engine.halving import failing_rows
@@ -16,6 +15,7 @@ from penstock.engine.operators.operator import BadRow
 from penstock.expression import EvaluationError
 from penstock.match import Test
 from penstock.schema import Schema
+from penstock.user_error import failure
 
 Answer = tuple[np.ndarray, list[tuple[int, str]]]
 Asking = Callable[[pa.RecordBatch], Answer]
@@ -82,7 +82,7 @@ def _by_rows(function: Callable[..., Any]) -> Asking:
             try:
                 fits[n] = bool(function(event))
             except Exception as error:
-                failing.append((n, reason_of(error)))
+                failing.append((n, failure(error, function, batch.slice(n, 1).to_pylist()[0])))
         return fits, failing
 
     return answered

@@ -19,6 +19,7 @@ from penstock.inference import Typed, infer
 from penstock.measure import Read, Ref
 from penstock.node import LONG_MAX, LONG_MIN, Node, failed
 from penstock.schema import INTEGERS, Schema
+from penstock.user_error import user_error
 
 # The place of the event, the registers of the match, and the columns as lists.
 Code = Callable[[int, Sequence[Any], Sequence[Sequence[Any]]], Any]
@@ -53,7 +54,10 @@ def function_code(function: Callable[..., Any], events: Mapping[str, int], users
 
     def asked(row: int, held: Sequence[Any], columns: Sequence[Sequence[Any]]) -> bool:
         match = {name: [dict(event) for event in held[slot]] for name, slot in events.items()}
-        return bool(function(dict(columns[users][row]), match))
+        try:
+            return bool(function(dict(columns[users][row]), match))
+        except Exception as error:
+            raise user_error(error, function, columns[users][row]) from error
 
     return asked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.decode import for_users, reason_of
+from penstock.decode import for_users
 from penstock.instant import MAX_TIME, MIN_TIME
 from penstock.keyed import Field, KeyedFunction, Process, TimeKind, Timer, fields_of, has_timers
 from penstock.keyed_call import Cancel, Context, Emit, SetTimer, moment, timer_failed
@@ -14,6 +14,7 @@ from penstock.reference.accumulate import Record, canonical
 from penstock.reference.operators.operator import Bad, Emitted, Out
 from penstock.rules import Rules
 from penstock.stage import Side
+from penstock.user_error import failure
 
 Key = tuple[Any, ...]
 Waiting = tuple[TimeKind, int, str]
@@ -118,7 +119,7 @@ class KeyedMachine:
             self.call(key, row.time, row.time, None, lambda cell, of: cell.on_event(event, of, self.context))
         except Exception as error:
             undo(self.context)
-            self.out.bad.append(Bad(0, row, "process", reason_of(error)))
+            self.out.bad.append(Bad(0, row, "process", failure(error, self.rule.function.on_event, event)))
 
     def on_timer(self, key: Key, waiting: Waiting) -> None:
         kind, at, name = waiting

@@ -21,6 +21,7 @@ from penstock.reference.accumulate import Record, canonical, order
 from penstock.reference.expression import evaluator
 from penstock.reference.operators.operator import Bad, Emitted, Out
 from penstock.stage import MAIN, Side
+from penstock.user_error import user_error
 
 Key = tuple[Any, ...]
 LOOP = "loop"
@@ -289,13 +290,14 @@ def _tester(
 
         def asked(row: Mapping[str, Any], events: Sequence[Taken]) -> bool:
             event = for_users(row, side.schema)
-            if test.plain:
-                return bool(function(event))
             match = {
                 step.name: [for_users(one.row, side.schema) for one in events if one.step == number]
                 for number, step in enumerate(steps)
             }
-            return bool(function(event, match))
+            try:
+                return bool(function(event) if test.plain else function(event, match))
+            except Exception as error:
+                raise user_error(error, function, for_users(row, side.schema)) from error
 
         return asked
     if test.read is None:

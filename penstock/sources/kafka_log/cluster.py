@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from penstock.errors import PlanError
+from penstock.errors import PlanError, not_a_mapping
 from penstock.secret import Secret, hides, revealed
 from penstock.sources.kafka_log.errors import bad_settings, not_installed, refused, unreachable
 
@@ -92,6 +92,8 @@ class Said:
 
 def settings_of(given: Mapping[str, Any] | None) -> Settings:
     """Settings as they are kept: in order, texts, and secret where their names say so."""
+    if not isinstance(given or {}, Mapping):
+        raise not_a_mapping(given, '"fetch.max.bytes": 1_000_000')
     made: dict[str, str | Secret] = {}
     for name, value in (given or {}).items():
         if name in _OURS:

@@ -14,13 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.arrow import arrow_schema, to_arrow
-from penstock.decode import decode
+from penstock.decode import decode, shortened
 from penstock.registry import Registry
 from penstock.schema import Schema
 from penstock.sources.kafka_log.registry import schema_text
 from penstock.sources.reading.avro_columns import Flat, flat
 from penstock.sources.reading.chunks import Piece, fitted
-from penstock.sources.reading.conform import shortened
 from penstock.sources.reading.raw_bytes import kept
 from penstock.sources.reading.values import Values
 from penstock.sources.source import Undecoded

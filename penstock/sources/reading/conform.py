@@ -13,7 +13,7 @@ import pyarrow.types as types
 
 from penstock import text_cast
 from penstock.arrow import arrow_type
-from penstock.decode import decode_value
+from penstock.decode import decode_value, shortened
 from penstock.instant import EARLIEST, LATEST
 
 Fast = Callable[[pa.Array], pa.Array]
@@ -80,11 +80,6 @@ def doubtful(why: str) -> Exception:
     """Arrow would take what the strict reader of single values has to judge."""
     error: Exception = pa.ArrowInvalid(why)
     return error
-
-
-def shortened(text: str, most: int = 300) -> str:
-    """A reason that fits on a line, whatever the value was."""
-    return text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 4 :]}"
 
 
 def _whole(kind: str, column: pa.Array) -> pa.Array:

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from penstock.arrow import arrow_type, to_arrow
-from penstock.decode import decode, decode_value
+from penstock.decode import decode, decode_value, shortened
 from penstock.schema import Schema
 from penstock.sources.reading.chunks import Piece, raw, without
-from penstock.sources.reading.conform import Bad, conformed, doubtful, from_text, shortened
+from penstock.sources.reading.conform import Bad, conformed, doubtful, from_text
 from penstock.sources.source import Undecoded
 from penstock.text_cast import decimal_parts
 
