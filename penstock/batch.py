@@ -43,6 +43,11 @@ class Counts:
     def __add__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
+    @property
+    def unusable(self) -> bool:
+        """Whether rows were read and every one of them is in quarantine."""
+        return self.quarantined > 0 and not (self.dropped or self.filtered or self.late or self.kept)
+
     def conserved(self, open_records: int) -> bool:
         """Whether nothing was lost: rows in = rows out, and records put into windows are there or were shown."""
         out = self.dropped + self.filtered + self.quarantined + self.late + self.kept

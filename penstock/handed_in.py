@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.errors import PlanError
-from penstock.plan import Input, MaxBad, Source
+from penstock.plan import Input, Source, max_bad_of
 from penstock.schema import Schema, schema
 from penstock.stream import Stream
 
@@ -23,22 +23,4 @@ def events(columns: str | Schema, *, name: str = "events", bounded: bool = False
             "bounded=True says that the source comes to an end, bounded=False that it may not",
             "write bounded=True, or leave it out",
         )
-    return Stream((Input(Source(name, schema(columns), bounded, _max_bad(max_bad))),))
-
-
-def _max_bad(limit: int | str | None) -> MaxBad | None:
-    if limit is None:
-        return None
-    if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0:
-        return MaxBad(limit, None)
-    try:
-        share = float(str(limit).removesuffix("%")) / 100 if str(limit).endswith("%") else None
-    except ValueError:
-        share = None
-    if share is None or not 0 <= share <= 1:
-        raise PlanError(
-            f"max_bad is {limit!r}",
-            "it is a number of rows, or a share of them in percent",
-            'write max_bad=100 or max_bad="1%"',
-        )
-    return MaxBad(None, share)
+    return Stream((Input(Source(name, schema(columns), bounded, max_bad_of(max_bad))),))

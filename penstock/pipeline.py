@@ -11,7 +11,7 @@ from penstock.duration import Duration, positive
 from penstock.errors import PlanError, did_you_mean
 from penstock.explain import explain_flow
 from penstock.flow import AnyStage, Flow, flow_of
-from penstock.plan import Plan
+from penstock.plan import Input, MaxBad, Plan, max_bad_of
 from penstock.targets import entry_of
 from penstock.unknown_names import explained, unknown_name
 
@@ -93,6 +93,15 @@ class Pipeline:
         outputs = tuple(replace(one, plan=flow.stages[before.index(one.plan)]) for one in self.outputs)
         return replace(self, outputs=outputs)
 
+    def bearing(self, most: MaxBad, *, where_unsaid: bool = False) -> Pipeline:
+        """The same with so many bad rows of each source, or of those that do not say how many."""
+
+        def with_limit(one: Input) -> Input:
+            limit = one.source.max_bad if where_unsaid and one.source.max_bad is not None else most
+            return replace(one, source=replace(one.source, max_bad=limit))
+
+        return self.rebuilt(self.flow.rebuilt(with_limit))
+
     def explain(self) -> str:
         """What, where, when, how, and where it goes, in words."""
         lines = [explain_flow(self.flow), f"Delivery    {self.delivery.replace('_', ' ')}"]
@@ -105,22 +114,37 @@ class Pipeline:
         return tuple(said for stage in self.flow.stages for said in checked(stage))
 
     def run(self, *, checkpoint: str, batch_every: Duration = "1 second", until: str | None = None, spark: Any = None,
-            on_progress: Any = None, observe: bool = True) -> Ended:  # fmt: skip
+            on_progress: Any = None, observe: bool = True, max_bad: int | str | None = None) -> Ended:  # fmt: skip
         """Run until stopped, or until the input is drained (`"caught_up"`) or has ended (`"end"`).
 
         What is observed is kept beside the checkpoint, for the dashboard, for pictures and for questions: a sample of
-        events and panes and the clocks of each batch, up to 64 MB. `observe=False` keeps nothing.
+        events and panes and the clocks of each batch, up to 64 MB. `observe=False` keeps nothing. `max_bad` says for
+        this run how many bad rows of each source are borne; if all of one were bad, the run raises at its end unless
+        that is "100%".
         """
-        ended: Ended = _runner().run(self, checkpoint=checkpoint, batch_every=batch_every, until=until, spark=spark,
+        bearing = self._borne(max_bad)
+        ended: Ended = _runner().run(bearing, checkpoint=checkpoint, batch_every=batch_every, until=until, spark=spark,
                                      on_progress=on_progress, observe=observe)  # fmt: skip
         return ended
 
     def start(self, *, checkpoint: str, batch_every: Duration = "1 second", until: str | None = None, spark: Any = None,
-              on_progress: Any = None, observe: bool = True) -> Handle:  # fmt: skip
+              on_progress: Any = None, observe: bool = True, max_bad: int | str | None = None) -> Handle:  # fmt: skip
         """Run in the background; the handle stops it, waits for it and says how it stands."""
-        handle: Handle = _runner().start(self, checkpoint=checkpoint, batch_every=batch_every, until=until, spark=spark,
-                                         on_progress=on_progress, observe=observe)  # fmt: skip
+        bearing = self._borne(max_bad)
+        handle: Handle = _runner().start(
+            bearing,
+            checkpoint=checkpoint,
+            batch_every=batch_every,
+            until=until,
+            spark=spark,
+            on_progress=on_progress,
+            observe=observe,
+        )
         return handle
+
+    def _borne(self, limit: int | str | None) -> Pipeline:
+        most = max_bad_of(limit)
+        return self if most is None else self.bearing(most)
 
 
 def pipeline(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.aggregate import Aggregate
+from penstock.errors import PlanError
 from penstock.event_time import TimeBase, by_hand
 from penstock.pane import Mode
 from penstock.row_steps import RowStep
@@ -59,13 +60,41 @@ class MaxBad:
     share: float | None
 
     def exceeded(self, bad: int, read: int) -> bool:
-        """A number is exact; a share is looked at once a hundred rows were read."""
+        """A number is exact; a share is looked at once a hundred rows were read. A row may fail in several stages."""
         if self.rows is not None:
             return bad > self.rows
-        return self.share is not None and read >= 100 and bad > self.share * read
+        return not self.all and self.share is not None and read >= 100 and bad > self.share * read
+
+    @property
+    def all(self) -> bool:
+        """Whether every row may be quarantined."""
+        return self.share == 1
 
     def __str__(self) -> str:
         return f"{self.rows} rows" if self.rows is not None else f"{100 * (self.share or 0):g}% of the rows"
+
+
+ALL = MaxBad(None, 1.0)
+
+
+def max_bad_of(limit: int | str | None) -> MaxBad | None:
+    """How many bad rows are borne, as it is written: a number, or a share in percent."""
+    if limit is None:
+        return None
+    if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0:
+        return MaxBad(limit, None)
+    text = str(limit)
+    try:
+        share = float(text.removesuffix("%")) / 100 if text.endswith("%") else None
+    except ValueError:
+        share = None
+    if share is None or not 0 <= share <= 1:
+        raise PlanError(
+            f"max_bad is {limit!r}",
+            "it is a number of rows, or a share of them in percent",
+            'write max_bad=100 or max_bad="1%"',
+        )
+    return MaxBad(None, share)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ no address of an object and no path of a folder.
 from __future__ import annotations
 
 import os
+import re
 import reprlib
 import sysconfig
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ _NOT_THEIRS = ("penstock", "pyspark", "py4j")
 _LIBRARIES = tuple(f"{path}{os.sep}" for path in {
     sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
 })  # fmt: skip
+_VALUE = re.compile(r"""(?<!column )'[^']*'|(?<!column )"[^"]*"|\d+""")
 Line = tuple[CodeType, int]
 _LONG = 10**40
 _LEAST_SECRET = 3  # letters of a value that is looked for in a message
@@ -72,6 +74,12 @@ def without_value(reason: str) -> str:
 def message_of(reason: str) -> str:
     """A reason without the place and the value."""
     return reason.partition(MARK)[0]
+
+
+def kind_of(reason: str) -> str:
+    """What reasons have in common that differ in their values alone."""
+    step, colon, text = message_of(reason).partition(": ")
+    return step + colon + _VALUE.sub("…", text[max(text.find("column '"), 0) :])
 
 
 def shown(value: Any) -> str:

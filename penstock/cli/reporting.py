@@ -8,6 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from penstock.batch import Counts
 from penstock.progress import Progress
 from penstock.wording import clock, many, span, stamp
 
@@ -169,4 +170,11 @@ def farewell(name: str, ended: Ended) -> str:
         "ended": "the input is at its end and every window is closed",
     }
     meant = after.get(ended.reason, "the same command goes on from there")
-    return "\n".join(f"{name}: {said}" for said in (f"{where}; {meant}", *ended.unread))
+    totals = None if ended.progress is None else ended.progress.totals
+    bad = f"; {all_bad(totals)}" if totals is not None and all_bad(totals) else ""
+    return "\n".join(f"{name}: {line}" for line in (f"{where}; {meant}{bad}", *ended.unread))
+
+
+def all_bad(totals: Counts) -> str:
+    """What is said where no row was of use."""
+    return f"all {many(totals.read, 'row')} that were read are in quarantine" if totals.unusable else ""

@@ -19,6 +19,7 @@ from penstock.cli.loading import load
 from penstock.cli.plans import File
 from penstock.cli.reporting import JsonLines, Lines, Reporter
 from penstock.duration import not_negative
+from penstock.plan import max_bad_of
 
 if TYPE_CHECKING:
     from penstock.pipeline import Pipeline
@@ -80,23 +81,28 @@ def run(
                      help="Its port, with --ui; 0 takes any free one. Without it 8766, or any free one."),
     ] = None,
     master: Master = None,
+    max_bad: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER|PERCENT",
+                     help="How many bad rows of each source are borne, such as 100 or 1%; default: what the pipeline "
+                     "says. With 100% a run of which all rows are bad ends with exit code 0, too."),
+    ] = None,
 ) -> None:  # fmt: skip
     """Run a pipeline until it is stopped.
 
     Ctrl-C or SIGTERM finishes the batch that runs, says where it stopped and ends with exit code 0; the same command
-    goes on from there. On a terminal a panel shows how it stands; elsewhere a line does, every two seconds at most.
+    goes on from there. A run that ends by itself and could use no row of a source ends with exit code 1.
+    On a terminal a panel shows how it stands; elsewhere a line does, every two seconds at most.
     """
     use_master(master)
     pipeline = load(file)
+    limit = max_bad_of(int(max_bad) if max_bad is not None and max_bad.isdecimal() else max_bad)
+    pipeline = pipeline if limit is None else pipeline.bearing(limit)
     not_negative(batch_every, "batch_every")  # refused before anything is said to start
     place = checkpoint or f"checkpoints/{pipeline.name}"
     with _dashboard(place, ui_port, as_json) if ui else nullcontext():
-        _run(pipeline, place, batch_every, until, as_json)
-
-
-def _run(pipeline: Pipeline, place: str, batch_every: str, until: Until | None, as_json: bool) -> None:
-    watched(pipeline, reporter(pipeline.name, place, as_json), checkpoint=place, batch_every=batch_every,
-            until=until.value if until else None)  # fmt: skip
+        who = reporter(pipeline.name, place, as_json)
+        watched(pipeline, who, checkpoint=place, batch_every=batch_every, until=until.value if until else None)
 
 
 def _dashboard(checkpoint: str, port: int | None, as_json: bool) -> AbstractContextManager[None]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.reporting import all_bad
 from penstock.wording import clock, many, span, stamp
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _rows(found: Standing) -> list[tuple[str, str]]:
         *_held(found),
         ("late", many(totals.late, "row")),
         *([("duplicates", many(totals.deduplicated, "row"))] if totals.deduplicated else []),
-        ("quarantined", many(totals.quarantined, "row")),
+        ("quarantined", all_bad(totals) or many(totals.quarantined, "row")),
     ]
     rows += [(f"{one.source}/{one.partition}", _partition(one)) for one in found.partitions]
     return rows + [("note", note) for note in found.notes]

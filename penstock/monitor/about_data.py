@@ -11,6 +11,7 @@ from penstock.monitor.concern import NOTE, URGENT, WARNING, Concern
 from penstock.monitor.harmless import harmless
 from penstock.monitor.observation import Observation
 from penstock.monitor.situation import Situation
+from penstock.user_error import kind_of
 from penstock.wording import many, percent, size, span
 
 BAD_SHARE = 0.01  # of the events of ten minutes
@@ -28,11 +29,22 @@ def quarantine(observed: Sequence[Observation], now: Situation) -> Iterator[Conc
     """Rows that could not be used: how many, why, and how far it is to the cap."""
     if not observed:
         return
-    reasons = Counter(row["why"] for one in observed for row in one.bad)
-    common = harmless(reasons.most_common(1)[0][0]) if reasons else "the quarantine has the reason of each"
+    common = _commonest(observed)
     mend = "look at them: `penstock quarantine list`; mend the producer, then replay them"
     near = False
+    # What is read by several stages, or becomes several rows, may be bad more often than it was read.
+    alone = not any(one.counts.get("given") or one.counts.get("added") for one in observed)
     for source, held in observed[-1].sources.items():
+        if alone and held["bad"] >= held["read"] > 0 and held.get("max_bad_share") != 1:
+            near = True
+            yield Concern(
+                URGENT,
+                "quarantine",
+                f"all {held['read']:,} rows of {harmless(source)} were quarantined: none was of use",
+                f"most often: {common}",
+                mend,
+            )
+            continue
         used = _of_cap(held)
         if used >= NEAR_CAP:
             near = True
@@ -45,7 +57,17 @@ def quarantine(observed: Sequence[Observation], now: Situation) -> Iterator[Conc
                 mend,
             )
     read, bad = (sum(one.counts.get(name, 0) for one in observed) for name in ("read", "quarantined"))
+    used = any(one.counts.get(name) for one in observed for name in ("kept", "filtered", "late", "dropped"))
     if near or not bad:
+        return
+    if not used and all(held.get("max_bad_share") != 1 for held in observed[-1].sources.values()):
+        yield Concern(
+            URGENT,
+            "quarantine",
+            f"every row of the last ten minutes was quarantined, {many(bad, 'row')}",
+            f"most often: {common}",
+            mend,
+        )
         return
     many_ = read >= LEAST_EVENTS and bad >= BAD_SHARE * read
     what = f"{percent(bad / read)} of the events" if many_ else many(bad, "row")
@@ -58,11 +80,20 @@ def quarantine(observed: Sequence[Observation], now: Situation) -> Iterator[Conc
     )
 
 
+def _commonest(observed: Sequence[Observation]) -> str:
+    """The commonest kind of reason, by one of them."""
+    reasons = [row["why"] for one in observed for row in one.bad]
+    if not reasons:
+        return "the quarantine has the reason of each"
+    kind = Counter(map(kind_of, reasons)).most_common(1)[0][0]
+    return harmless(next(reason for reason in reasons if kind_of(reason) == kind))
+
+
 def _of_cap(held: dict[str, Any]) -> float:
     """Which part of what it may is a source's count of bad rows; 0 where there is no cap, or too little was read."""
     if held.get("max_bad_rows"):
         return float(held["bad"] / held["max_bad_rows"])
-    if held.get("max_bad_share") and held["read"] >= LEAST_EVENTS:
+    if (held.get("max_bad_share") or 1) < 1 and held["read"] >= LEAST_EVENTS:
         return float(held["bad"] / (held["max_bad_share"] * held["read"]))
     return 0.0
 

@@ -36,6 +36,7 @@ from penstock.spark.outlets import Outlets
 from penstock.spark.packets import PACKETS, TICK, WORDS, Packet, at, packet_batches, put_together, stage_of
 from penstock.spark.property import TaskClock
 from penstock.spark.stepping import Word, arrivals_step, tick_of, words_of
+from penstock.spark.unusable import Unusable
 from penstock.spark.waiting import Waiting, say_waiting
 
 _WORD_SCHEMA = pa.schema(
@@ -98,7 +99,7 @@ class Places:
 
 
 def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease, places: Places, spark: Any,
-              on_progress: Callable[[Progress], None] | None) -> Clocks:  # fmt: skip
+              on_progress: Callable[[Progress], None] | None, unusable: Unusable) -> Clocks:  # fmt: skip
     """Run a pipeline over input that ends, in one batch."""
     begun = time.monotonic()
     now = _now(store)
@@ -113,6 +114,7 @@ def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease
             words = words.groupBy("shard").applyInArrow(whole_shard(job, stage), WORDS)
         heard = gathered(words.collect())
         bad = refuse_counts(pipeline.flow, {}, heard.read)
+        unusable.batch(heard)
         lease.refuse_if_lost()
         given = outlets.write(heard, 0, {}, Waiting(threading.Event(), say_waiting))
     finally:

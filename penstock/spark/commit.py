@@ -30,6 +30,7 @@ from penstock.spark.observing import Observer, Wrote, newest_of
 from penstock.spark.outlets import Outlets
 from penstock.spark.property import TaskClock, tell_tasks
 from penstock.spark.throttle import Throttle
+from penstock.spark.unusable import Unusable
 from penstock.spark.waiting import Times, Waiting
 
 Until = str | None
@@ -58,6 +59,7 @@ class Commit:
     told: Progress | None = None
     answers: str | None = None
     observer: Observer | None = None
+    unusable: Unusable | None = None
     noted: bool = False
     flow: Flow = field(init=False)
 
@@ -84,6 +86,8 @@ class Commit:
         times.collected(heard.began)
         self.lease.refuse_if_lost()
         bad = refuse_counts(self.flow, self.clocks.bad, heard.read)
+        if self.unusable is not None:
+            self.unusable.batch(heard)
         waiting = Waiting(self.asked, self._wait)
         given = self.deliver(heard, batch, waiting)
         if self.noted:

@@ -119,7 +119,12 @@ class Handle:
             self.release()
         clocks = self.commit.clocks
         reason = "ended" if clocks.finished else "caught up" if self.commit.done else "stopped"
-        return Ended(reason, clocks.batch, self.status, unread)
+        ended = Ended(reason, clocks.batch, self.status, unread)
+        if reason != "stopped" and self.commit.unusable is not None:
+            refusal = self.commit.unusable.refusal(str(ended))
+            if refusal is not None:
+                raise refusal
+        return ended
 
     def _tell_sources(self) -> tuple[str, ...]:
         """Tell the logs of the last batch: Spark tells them of a batch when the next one begins. What they have beyond

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.checkpoint.answers import answers_place
-from penstock.checkpoint.clock_file import latest_clock, read_clock
+from penstock.checkpoint.clock_file import Clocks, latest_clock, read_clock
 from penstock.checkpoint.identity import Identity, identity_of, read_identity, refuse_foreign
 from penstock.checkpoint.lease import Lease, take_lease
 from penstock.checkpoint.spark_logs import drop_orphans, positions, refuse_changed_offsets, refuse_damaged_logs
@@ -43,6 +43,7 @@ from penstock.spark.property import tell_tasks
 from penstock.spark.session import apply_settings, restore_settings, session
 from penstock.spark.source import Wall
 from penstock.spark.throttle import MOST_ROWS, Throttle
+from penstock.spark.unusable import Unusable
 from penstock.spark.waiting import Waiting, say_waiting
 
 UNTIL = ("caught_up", "end")
@@ -119,13 +120,19 @@ def run_once(pipeline: Pipeline, *, checkpoint: str, spark: Any,
             on_progress(progress)
 
     try:
-        places = Places(_staging(pipeline, checkpoint), _of_lineage(answers, identity), local_path(checkpoint))
-        run_batch(pipeline, identity, store, lease, places, spark, progressed)
+        staging = _staging(pipeline, checkpoint)
+        places = Places(staging, _of_lineage(answers, identity), local_path(checkpoint))
+        unusable = Unusable(pipeline, checkpoint, staging, Clocks())
+        run_batch(pipeline, identity, store, lease, places, spark, progressed, unusable)
+        ended = Ended("ended", 1, seen[-1])
+        refusal = unusable.refusal(str(ended))
+        if refusal is not None:
+            raise refusal
     except Exception as error:
         raise told(error) from error
     finally:
         lease.release()
-    return Ended("ended", 1, seen[-1])
+    return ended
 
 
 def _claimed(pipeline: Pipeline, checkpoint: str, spark: Any) -> tuple[Any, Store, Identity, Lease]:
@@ -217,11 +224,12 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
         if given.on_progress is not None:
             given.on_progress(progress)
 
+    clocks = read_clock(given.store, identity.lineage, batch)
     commit = (kit.commit if kit else Commit)(
         pipeline, identity.lineage, given.store, given.lease, outlets, given.until, spark.sparkContext, progressed,
-        read_clock(given.store, identity.lineage, batch), replaying=batch if _logged(given.store, batch) else None,
+        clocks, replaying=batch if _logged(given.store, batch) else None,
         throttle=throttle, answers=given.answers,
-        observer=observer,
+        observer=observer, unusable=None if kit else Unusable(pipeline, given.checkpoint, staging, clocks),
     )  # fmt: skip
     if given.observe:
         keep_plan(given.store, pipeline, given.lease.epoch)

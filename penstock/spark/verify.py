@@ -15,7 +15,7 @@ from penstock.batch import Arrival, Tick
 from penstock.errors import PlanError
 from penstock.instant import MAX_TIME, from_datetime
 from penstock.pipeline import Output, Pipeline
-from penstock.plan import Input, Plan
+from penstock.plan import ALL, Input, Plan
 from penstock.reference.run import ReferenceRun
 from penstock.sinks.memory import memory
 from penstock.sources.frame import Frame
@@ -137,7 +137,7 @@ def _cut(one: Input, rows: int) -> Input:
     if isinstance(reader, Frame):
         reader, bounded = held(reader.frame, one.source.schema, rows), True
     reader = sliced(reader, bounded, rows, time.time_ns() // 1000)
-    return replace(one, source=replace(one.source, reader=reader, bounded=True, max_bad=None))
+    return replace(one, source=replace(one.source, reader=reader, bounded=True, max_bad=ALL))
 
 
 def _arrivals(one: Input) -> list[Arrival]:

@@ -51,6 +51,7 @@ def main(runs: str, folder: str) -> int:
     """Run until the tape has ended, then close every window."""
     from penstock.checkpoint.store import CheckpointError
     from penstock.cli.telling import tell
+    from penstock.plan import ALL
     from penstock.progress import Progress
 
     def told(progress: Progress) -> None:
@@ -58,7 +59,8 @@ def main(runs: str, folder: str) -> int:
 
     os.environ["PENSTOCK_CLOCK_SHIFT"] = str(Path(runs) / CLOCKS)
     try:
-        whole = pipeline_of(Path(runs), Path(folder))
+        # A life that is cut short may read nothing but bad rows.
+        whole = pipeline_of(Path(runs), Path(folder)).bearing(ALL, where_unsaid=True)
         for until in ("caught_up", "end"):
             print(whole.run(checkpoint=f"{folder}/{CHECKPOINT}", batch_every="0", until=until, on_progress=told))
     except CheckpointError as error:

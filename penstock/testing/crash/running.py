@@ -6,6 +6,7 @@ import json
 
 from penstock.checkpoint.store import CheckpointError
 from penstock.pipeline import Pipeline
+from penstock.plan import ALL
 from penstock.progress import Progress
 
 
@@ -15,9 +16,10 @@ def run_out(pipeline: Pipeline, folder: str) -> None:
     def told(progress: Progress) -> None:
         print(json.dumps(progress.plain()), flush=True)
 
+    piecemeal = pipeline.bearing(ALL, where_unsaid=True)  # a life that is cut short may read nothing but bad rows
     try:
         for until in ("caught_up", "end"):
-            print(pipeline.run(checkpoint=f"{folder}/checkpoint", batch_every="0", until=until, on_progress=told))
+            print(piecemeal.run(checkpoint=f"{folder}/checkpoint", batch_every="0", until=until, on_progress=told))
     except CheckpointError as error:
         if "is finished" not in str(error):
             raise
