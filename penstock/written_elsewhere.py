@@ -197,7 +197,7 @@ TRIGGER = _table(
     ("withlatefirings late", "ps.at_watermark(late=ps.count(1))"),
 )
 WINDOW = _table(
-    ("every slide by advanceby on", 'ps.sliding("1 hour", every="5 minutes")'),
+    ("every by advanceby on", 'ps.sliding("1 hour", every="5 minutes")'),
     ("grace allowedlateness withallowedlateness lateness", _LATE),
     ("trigger triggering", '.window(ps.tumbling("5 minutes")).trigger(ps.at_watermark(early=ps.every("1 minute")))'),
     ("aggregate agg", f"{_WINDOW}{_AGGREGATE}"),

@@ -16,7 +16,7 @@ importable module (`jobs:hourly`).
 | exit code | means |
 |---|---|
 | 0 | it ended, or was stopped by Ctrl-C or SIGTERM |
-| 1 | it was refused or it failed; what, why and what to write instead are on stderr |
+| 1 | it was refused, it failed, or it could use no row of a source; what, why and what to write instead are on stderr |
 | 2 | the command itself is wrong: an unknown option, a missing argument |
 
 | variable | does |

@@ -60,7 +60,7 @@ def quarantine(observed: Sequence[Observation], now: Situation) -> Iterator[Conc
     used = any(one.counts.get(name) for one in observed for name in ("kept", "filtered", "late", "dropped"))
     if near or not bad:
         return
-    if not used and all(held.get("max_bad_share") != 1 for held in observed[-1].sources.values()):
+    if bad >= read and not used and all(held.get("max_bad_share") != 1 for held in observed[-1].sources.values()):
         yield Concern(
             URGENT,
             "quarantine",

@@ -205,6 +205,21 @@ def test_quarantine_is_told_by_its_share_and_its_cap():
     assert about("quarantine", run_of(sources=far)) == []
 
 
+def test_a_source_of_which_nothing_is_of_use_is_urgent_unless_that_is_meant():
+    bad = [{"why": f"a.json: column 'n': 'x{n}' is not an integer"} for n in range(4)] + [{"why": "event time is null"}]
+    nothing = {"read": 500, "quarantined": 500}
+    every = only("quarantine", run_of(batches=1, counts=nothing, bad=bad))
+    assert (every.level, every.what) == (URGENT, "every row of the last ten minutes was quarantined, 500 rows")
+    assert every.why == "most often: a.json: column 'n': 'x0' is not an integer"
+    of_one = {"teams": {"read": 500, "bad": 500, "max_bad_rows": None, "max_bad_share": None}}
+    some = only("quarantine", run_of(counts={"read": 900, "quarantined": 500, "kept": 400}, sources=of_one))
+    assert (some.level, some.what) == (URGENT, "all 500 rows of teams were quarantined: none was of use")
+    meant = {"teams": {**of_one["teams"], "max_bad_share": 1.0}}
+    assert only("quarantine", run_of(batches=1, counts=nothing, sources=meant)).level == NOTE
+    twice = {"read": 500, "quarantined": 500, "kept": 500, "given": 500}
+    assert only("quarantine", run_of(batches=1, counts=twice, sources=of_one)).level == NOTE
+
+
 def test_rows_that_nobody_writes_have_little_room():
     one = only("kept", run_of(sinks={"kept/late": 600 << 20, "scores/panes": 3}))
     assert one.what == "the late rows that nobody writes have filled 59 % of their room, 1.0 GB"

@@ -143,7 +143,7 @@ def test_what_is_proposed_exists(line: str) -> None:
 
 def test_no_name_is_answered_that_is_there() -> None:
     """An entry of the table for a name that the class has would never be read."""
-    for thing in ANY:
+    for thing in (thing for thing in ANY if thing is not ROWS):  # which has the table of streams
         kind = next(base.__name__ for base in type(thing).__mro__ if base.__name__ in elsewhere.KINDS)
         assert not {name for name in dir(thing) if name in elsewhere.KINDS[kind][1]}, kind
 
