@@ -79,7 +79,7 @@ def _killed(folder: Path, finished: Path, delivery: str, kill: Kill) -> tuple[Co
     return undisturbed, found
 
 
-@pytest.mark.parametrize("point", ["sink:commit:after#arriving/panes/sqlite:totals", "clock:after", "batch:end"])
+@pytest.mark.parametrize("point", ["sink:commit:after#arriving/panes/sqlite:totals", "batch:end"])
 def test_what_came_while_a_run_was_dead_is_read_before_it_says_caught_up(spark, tmp_path, point):
     """Killed in the batch that found nothing left, between the sink and Spark's commit; then more files came."""
     put(tmp_path / "in", "a.json", ("red", 1, 1), ("red", 2, 12))
