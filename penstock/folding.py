@@ -21,10 +21,13 @@ def fold_added(aggregate: Aggregate, held: str, values: Iterable[Any]) -> str:
     values = list(values)
     if not values:
         return held
-    function, held = _function(aggregate), _read(aggregate, held)
-    for value in values:
-        held = _called(aggregate, "add", function.add, held, value)
-    return _written(aggregate, held)
+    accumulator, add, value = _read(aggregate, held), _function(aggregate).add, None
+    try:
+        for value in values:
+            accumulator = add(accumulator, value)
+    except Exception as error:
+        raise _failed(aggregate, "add", add, error, value) from error
+    return _written(aggregate, accumulator)
 
 
 def fold_corrected(aggregate: Aggregate, values: Iterable[tuple[Any, int]]) -> str:
@@ -66,16 +69,20 @@ def _function(aggregate: Aggregate) -> Fold:
     return aggregate.function
 
 
-def _called(aggregate: Aggregate, method: str, call: Callable[..., Any], *given: Any) -> Any:
+def _called(aggregate: Aggregate, method: str, call: Callable[..., Any], *values: Any) -> Any:
     try:
-        return call(*given)
+        return call(*values)
     except Exception as error:
-        values = {str(aggregate.column): given[-1]} if method in ("add", "retract") else given
-        raise DataError(
-            f"the fold over {aggregate.column!r} failed in {method}: {failure(error, call, values)}",
-            "a fold that stops halfway would give a wrong number, so the run stops",
-            f"let {method} take whatever the column {aggregate.column!r} holds, or filter such rows before",
-        ) from error
+        raise _failed(aggregate, method, call, error, values[-1] if method == "retract" else values) from error
+
+
+def _failed(aggregate: Aggregate, method: str, call: Any, error: Exception, value: Any) -> DataError:
+    values = {str(aggregate.column): value} if method in ("add", "retract") else value
+    return DataError(
+        f"the fold over {aggregate.column!r} failed in {method}: {failure(error, call, values)}",
+        "a fold that stops halfway would give a wrong number, so the run stops",
+        f"let {method} take whatever the column {aggregate.column!r} holds, or filter such rows before",
+    )
 
 
 def _read(aggregate: Aggregate, held: str) -> Any:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.sinks.console import ConsoleWriter, console, window
+from penstock.sinks.errors import SinkError
 from penstock.sinks.function import foreach_batch
 from tests.sinks.outputs import LATES, NOON, PANES, SCORES, all_types, batch_of, give, late_rows, pane, panes
 
@@ -123,5 +124,6 @@ def test_an_error_in_the_function_is_not_swallowed():
     def fails(rows, batch):
         raise ValueError("mine")
 
-    with pytest.raises(ValueError, match="mine"):
+    with pytest.raises(SinkError, match=r"ValueError: mine · in fails \(test_console\.py") as caught:
         give(foreach_batch(fails), TABLE, parts="a DataFrame")
+    assert isinstance(caught.value.__cause__, ValueError)

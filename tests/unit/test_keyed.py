@@ -227,7 +227,7 @@ def test_a_call_that_throws_quarantines_its_row_and_leaves_no_trace(play: Play) 
     assert [(bad["user"], step) for bad, step, _ in run.bad] == [("a", "process"), ("b", "process")]
     reason = run.bad[0][2]
     assert message_of(reason) == "self.total was given str: 'text' is not an integer; give it a long"
-    assert re.search(r" · in Faulty\.on_event \(test_keyed\.py, line \d+\) · with \{'user': 'a'", reason)
+    assert re.search(r" · in Faulty\.on_event \(test_keyed\.py, line \d+\) · with \{'ok': False, ", reason)
     assert [row for _, row in run.rows()] == [{"total": 1}]
     assert run.held() == 4  # of key a: a value, an item, an entry and a timer
 
