@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.expression import EvaluationError
 from penstock.instant import EARLIEST, EPOCH, LATEST, parse
 from penstock.schema import Schema
-from penstock.text_cast import fit_decimal
+from penstock.text_cast import fit_decimal, read_number
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -151,13 +151,10 @@ def _decimal(value: Any, kind: str) -> Decimal:
     if isinstance(value, (bool, float)) or not isinstance(value, (int, str, Decimal)):
         raise ValueError(f"{value!r} is not a decimal")
     precision, scale = (int(part) for part in kind[8:-1].split(","))
-    try:
-        number = Decimal(value)
-        if not number.is_finite():
-            raise ValueError(f"{value!r} is not a finite decimal")
-        return fit_decimal(number, precision, scale)
-    except InvalidOperation:
-        raise ValueError(f"{value!r} is not a {kind}") from None
+    number = read_number(value) if isinstance(value, str) else Decimal(value)
+    if not number.is_finite():
+        raise ValueError(f"{value!r} is not a finite decimal")
+    return fit_decimal(number, precision, scale)
 
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {

@@ -5,18 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Context, Decimal
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 from penstock import instant
 from penstock.schema import FLOATS
 
 EXACT = Context(prec=100)
-_LONG = re.compile(r"[+-]?[0-9]{1,40}")
+_LONG = re.compile(r"[+-]?0*[0-9]{1,40}")
 _DOUBLE = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _SPECIAL = frozenset({"NaN", "inf", "+inf", "-inf", "Infinity", "+Infinity", "-Infinity"})
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,80}(\.[0-9]{1,80})?")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_DAY = r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8}|[0-9]{4}-W[0-9]{2}-[0-9]|[0-9]{4}W[0-9]{3})"
+_ISO_DAY = re.compile(_DAY)
+_ISO_TIME = re.compile(
+    _DAY + r"(?:[ Tt](?:[01][0-9]|2[0-3])(?::?[0-5][0-9](?::?[0-5][0-9](?:[.,][0-9]{1,9})?)?)?"
+    r"(?:Z|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?)?"
+)
 _TIME = re.compile(
     _DATE.pattern + r"(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
@@ -66,11 +72,44 @@ def read_decimal(text: str, precision: int, scale: int) -> Decimal:
     return fit_decimal(Decimal(text), precision, scale)
 
 
+def read_iso_day(text: str) -> date:
+    """A day as files and messages have it, in a form of ISO 8601."""
+    if not _ISO_DAY.fullmatch(text):
+        raise ValueError(f"{text!r} is not a date")
+    return date.fromisoformat(text)
+
+
+def read_iso_time(text: str) -> int:
+    """A moment as files and messages have it, in a form of ISO 8601, in microseconds: what is finer is cut off."""
+    if not _ISO_TIME.fullmatch(text):
+        raise ValueError(f"{text!r} is not a timestamp")
+    found = instant.from_datetime(datetime.fromisoformat(text))
+    if not instant.EARLIEST <= found <= instant.LATEST:
+        raise ValueError(f"the timestamp {text!r} is outside the years 1 to 9999")
+    return found
+
+
+def read_number(text: str) -> Decimal:
+    """A decimal number of any length, perhaps with an exponent; exactly that number."""
+    if not _DOUBLE.fullmatch(text):
+        raise ValueError(f"{text!r} is not a decimal")
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"the exponent of {text} is beyond any decimal") from None
+
+
 def fit_decimal(value: Decimal | int, precision: int, scale: int) -> Decimal:
     """A number at a scale, or ValueError where digits would be lost."""
-    found = EXACT.quantize(Decimal(value), Decimal(1).scaleb(-scale))
-    if found != value or found.adjusted() + 1 + scale > precision:
-        raise ValueError(f"{value} does not fit in decimal({precision},{scale})")
+    exact, whole = Decimal(value), precision - scale
+    if exact and exact.adjusted() >= whole:
+        digits = f"{exact.adjusted() + 1} digits before the point, where it has {whole}"
+        raise ValueError(f"{value} does not fit in decimal({precision},{scale}): {digits}")
+    # Not before it is known to be small: an exponent may be of any size.
+    found = EXACT.quantize(exact, Decimal(1).scaleb(-scale))
+    if found != exact:
+        more = f"it has more than {scale} digits after the point"
+        raise ValueError(f"{value} does not fit in decimal({precision},{scale}): {more}")
     return found if found else EXACT.abs(found)
 
 

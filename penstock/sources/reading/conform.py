@@ -14,13 +14,17 @@ import pyarrow.types as types
 from penstock import text_cast
 from penstock.arrow import arrow_type
 from penstock.decode import decode_value, shortened
+from penstock.duration import DAY
 from penstock.instant import EARLIEST, LATEST
+from penstock.text_cast import read_iso_day, read_iso_time
 
 Fast = Callable[[pa.Array], pa.Array]
 One = Callable[[Any], Any]
 Bad = dict[int, str]
 
 FEW = 32  # values that are not worth another try with the whole column
+DIGITS = 38  # and the point: a number that is no longer is exact as WIDEST, whatever it is
+WIDEST = pa.decimal256(76, 38)
 FIRST_DAY = -719_162  # 0001-01-01
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
@@ -33,7 +37,7 @@ def conformed(column: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
         column = _micros(column)
     if types.is_null(column.type):
         return pa.nulls(len(column), arrow_type(kind)), {}
-    return piecewise(column, kind, partial(_whole, kind), partial(_decoded, kind))
+    return piecewise(column, kind, partial(_whole, kind), partial(value_of, kind))
 
 
 def from_text(column: pa.Array, kind: str, one: One) -> tuple[pa.Array, Bad]:
@@ -47,6 +51,8 @@ def csv_value(kind: str) -> One:
         return str
     if kind == "boolean":
         return _boolean
+    if kind in ("timestamp", "date"):
+        return partial(value_of, kind)
     return text_cast.by_value("string", kind)
 
 
@@ -70,7 +76,7 @@ def _each(column: pa.Array, kind: str, one: One) -> tuple[pa.Array, Bad]:
         value = None
         try:
             value = None if not scalar.is_valid else one(scalar.as_py())
-        except (ValueError, OverflowError) as error:
+        except Exception as error:  # whatever a foreign value makes Arrow or Python stumble over
             bad[row] = shortened(str(error))
         values.append(value)
     return pa.array(values, arrow_type(kind)), bad
@@ -120,12 +126,22 @@ def _whole_text(kind: str, column: pa.Array) -> pa.Array:
             raise doubtful("NaN, an infinity, or a number beyond a double")
         return made
     if kind == "timestamp":
-        return _between(_stamps(column).cast(pa.int64()), EARLIEST, LATEST).cast(arrow_type(kind))
+        # A day more: 0000-12-31T23:00-05:00 is of the year 1, but Python has no word for it.
+        return _between(_stamps(column).cast(pa.int64()), EARLIEST + DAY, LATEST).cast(arrow_type(kind))
     if kind == "date":
         return _between(column.cast(pa.date32()).view(pa.int32()), FIRST_DAY, 2_932_896).view(pa.date32())
-    if kind.startswith("decimal") and pc.any(pc.match_substring_regex(column, "[^0-9.+-]|^[.]|[.]$")).as_py():
-        raise doubtful("an exponent, or no digit beside the point")
+    if kind.startswith("decimal"):
+        return _plain_decimals(column, arrow_type(kind))
     return column.cast(arrow_type(kind))
+
+
+def _plain_decimals(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Texts of so few digits that Arrow reads all of them, for it checks no others; the second cast loses none."""
+    longest = pc.max(pc.binary_length(column)).as_py() or 0
+    plain = pc.match_substring_regex(column, "^[+-]?[0-9]+([.][0-9]+)?$")
+    if longest > DIGITS or pc.all(plain).as_py() is False:
+        raise doubtful("many digits, an exponent, or no digit beside the point")
+    return column.cast(WIDEST).cast(wanted)
 
 
 def _stamps(column: pa.Array) -> pa.Array:
@@ -167,9 +183,12 @@ def _between(column: pa.Array, lowest: int, highest: int) -> pa.Array:
     return column
 
 
-def _decoded(kind: str, value: Any) -> Any:
+def value_of(kind: str, value: Any) -> Any:
+    """One value of a file or a message, as a value of a type; ValueError where it is none."""
     if kind == "string" and isinstance(value, bytes):
         return value.decode()
+    if isinstance(value, str) and kind in ("timestamp", "date"):
+        return read_iso_time(value) if kind == "timestamp" else read_iso_day(value)
     return decode_value(value, kind)
 
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.arrow import arrow_schema, arrow_type
-from penstock.decode import decode_value
 from penstock.schema import Schema
-from penstock.sources.reading.conform import Bad, conformed, from_text
+from penstock.sources.limits import DEFAULT, Limits
+from penstock.sources.reading.conform import Bad, conformed, from_text, value_of
 
 LONGEST = 1_000  # bytes of an object on average, beyond which the general reader is as fast
 DIGITS = 18  # of a whole number that surely fits into 64 bits
@@ -75,9 +76,11 @@ def alike(value: bytes) -> Alike | None:
 
 
 def columns(look: Alike, text: bytes, starts: np.ndarray, ends: np.ndarray,
-            schema: Schema) -> tuple[pa.RecordBatch, Bad] | None:  # fmt: skip
+            schema: Schema, limits: Limits = DEFAULT) -> tuple[pa.RecordBatch, Bad] | None:  # fmt: skip
     """The rows of objects that lie in a text with a sign between them; None where one is not like the others."""
     if len(text) > LONGEST * len(starts) or b"\\" in text or not _is_utf8(text):
+        return None
+    if len(look.parts) > limits.items or int((ends - starts).max()) > limits.size:
         return None
     data = np.frombuffer(text, np.uint8)
     quotes = np.flatnonzero(data == _QUOTE)
@@ -153,8 +156,8 @@ class _Walk:
         if part.text:
             if kind == "string":
                 return self._slices(low, high), {}
-            if kind in ("timestamp", "date"):
-                return from_text(self._slices(low, high), kind, lambda text: decode_value(text, kind))
+            if kind in ("timestamp", "date") or kind.startswith("decimal"):
+                return from_text(self._slices(low, high), kind, partial(value_of, kind))
             return None
         if kind in ("int", "long", "timestamp"):
             numbers = self._whole_numbers(low, high)
@@ -164,6 +167,8 @@ class _Walk:
         if kind in ("float", "double") and self._are(NUMBER, low, high):
             made = self._slices(low, high).cast(pa.float64())
             return (made, {}) if pc.all(pc.is_finite(made)).as_py() else None
+        if kind.startswith("decimal") and self._are(NUMBER, low, high):
+            return from_text(self._slices(low, high), kind, partial(value_of, kind))
         if kind == "boolean" and self._are("true|false", low, high):
             return pc.equal(self._slices(low, high), "true"), {}
         return None

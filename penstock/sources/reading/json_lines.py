@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
-from decimal import Decimal
+from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,42 +15,55 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from penstock.arrow import arrow_type, to_arrow
-from penstock.decode import decode, decode_value, shortened
-from penstock.schema import Schema
+from penstock.decode import decode_value, shortened
+from penstock.schema import FLOATS, INTEGERS, Schema
+from penstock.sources.limits import DEFAULT, Limits
 from penstock.sources.reading.chunks import Piece, raw, without
-from penstock.sources.reading.conform import Bad, conformed, doubtful, from_text
+from penstock.sources.reading.conform import WIDEST, Bad, conformed, doubtful, from_text, value_of
+from penstock.sources.reading.json_bounds import beyond
 from penstock.sources.source import Undecoded
-from penstock.text_cast import decimal_parts
+from penstock.text_cast import read_number
 
 BLOCK = 16 << 20
-LONGEST = 16 << 20  # bytes of a line
 FEW = 16  # lines that are read one by one rather than halved again
+LONG = 20  # letters of a number, beyond which it is no integer of 64 bits
 _OPEN, _CLOSE, _NEWLINE, _RETURN = b"{}\n\r"
+_SPACE = r"[ \t\r]*"
+# What Arrow's reader gets wrong, or dies of, in a decimal column: an exponent, and more digits than it can count.
+_WILD = (
+    f':{_SPACE}(?:"?[+-]?[0-9.]*[0-9.][eE][+-]?[0-9]+"?{_SPACE}[,}}]|"?[+-]?[0-9.]{{38}}|'
+    r'"(?:[0-9.eE+-]|\\u[0-9A-Fa-f]{4})*\\u[0-9A-Fa-f]{4})'
+)
 
 
-def json_pieces(stream: Any, schema: Schema, where: str, first: int) -> Iterator[Piece]:
+def json_pieces(stream: Any, schema: Schema, where: str, first: int, limits: Limits = DEFAULT) -> Iterator[Piece]:
     """The rows of a file; the offset of a row is `first` and the byte at which its line begins."""
-    for start, block in _blocks(stream):
+    for start, block in _blocks(stream, limits.size):
         ends = np.append(np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE), len(block))
         starts = np.concatenate([[0], ends[:-1] + 1])
         long = ends > starts
-        yield from apart(Lines(block, starts[long], ends[long], first + start, where), schema)
+        yield from apart(Lines(block, starts[long], ends[long], first + start, where, limits), schema)
 
 
 class Lines:
-    """Lines of a block, by where they start and end."""
+    """Lines of a block, by where they start and end, and which of them no decoder may see."""
 
-    __slots__ = ("block", "ends", "offset", "starts", "where")
+    __slots__ = ("beyond", "block", "ends", "limits", "offset", "starts", "where")
 
-    def __init__(self, block: bytes, starts: np.ndarray, ends: np.ndarray, offset: int, where: str) -> None:
-        self.block, self.offset, self.where = block, offset, where
+    def __init__(
+        self, block: bytes, starts: np.ndarray, ends: np.ndarray, offset: int, where: str,
+        limits: Limits = DEFAULT, bad: Mapping[int, str] | None = None,
+    ) -> None:  # fmt: skip
+        self.block, self.offset, self.where, self.limits = block, offset, where, limits
         self.starts, self.ends = starts, ends
+        self.beyond = beyond(block, starts, ends, limits) if bad is None else bad
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def part(self, low: int, high: int) -> Lines:
-        return Lines(self.block, self.starts[low:high], self.ends[low:high], self.offset, self.where)
+        starts, ends = self.starts[low:high], self.ends[low:high]
+        return Lines(self.block, starts, ends, self.offset, self.where, self.limits, self.beyond)
 
     @property
     def bytes(self) -> memoryview:
@@ -63,12 +76,11 @@ class Lines:
         returned = (last == _RETURN) & (self.ends - 1 > self.starts)
         if returned.any():
             last = letters[self.ends - 1 - returned]
-        short = self.ends - self.starts <= LONGEST
-        plain: np.ndarray = (letters[self.starts] == _OPEN) & (last == _CLOSE) & short
-        return plain
+        plain: np.ndarray = (letters[self.starts] == _OPEN) & (last == _CLOSE)
+        return plain & ~np.isin(self.starts, list(self.beyond)) if self.beyond else plain
 
 
-def _blocks(stream: Any) -> Iterator[tuple[int, bytes]]:
+def _blocks(stream: Any, longest: int) -> Iterator[tuple[int, bytes]]:
     """Whole lines, about so many bytes at a time, each time with the place in the file; a long line is cut short."""
     at, rest = 0, b""
     while True:
@@ -80,14 +92,14 @@ def _blocks(stream: Any) -> Iterator[tuple[int, bytes]]:
             at, data = at + cut, data[cut:]
         if not read:
             return
-        if len(data) > LONGEST:
+        if len(data) > longest:
             skipped = len(data)
             tail = b""
             while read and b"\n" not in tail:
                 read = tail = stream.read(BLOCK)
                 skipped += len(tail)
             end = tail.find(b"\n") + 1
-            yield at, data[: LONGEST + 1]
+            yield at, data[: longest + 1]
             at += skipped - (len(tail) - end if end else 0)
             data = tail[end:] if end else b""
         rest = data
@@ -134,6 +146,10 @@ def _whole(lines: Lines, schema: Schema) -> Piece:
         text.decode()
     if b"\0" in text:
         raise doubtful("a byte is zero")
+    if _has_odd_words(text):
+        raise doubtful("Arrow has more words for NaN and infinities than JSON readers have")
+    if any(column.type.startswith("decimal") for column in schema.columns) and _is_wild(text):
+        raise doubtful("a number has an exponent or many digits, and Arrow would not look")
     asked = pa.schema([(c.name, _asked(c.type, c.name, lines)) for c in schema.columns])
     table = pj.read_json(
         io.BytesIO(text),
@@ -161,12 +177,12 @@ def _asked(kind: str, name: str, lines: Lines) -> pa.DataType:
     """What Arrow's reader is asked for: times and days are texts to it, or numbers where the first line has one."""
     if kind == "timestamp":
         try:
-            value = json.loads(bytes(lines.part(0, 1).bytes)).get(name)
+            value = _PARSER.decode(bytes(lines.part(0, 1).bytes).decode()).get(name)
         except (ValueError, AttributeError, RecursionError):
             value = None
-        return pa.int64() if isinstance(value, int) else pa.string()
+        return pa.int64() if isinstance(value, Number) else pa.string()
     if kind.startswith("decimal"):
-        return pa.decimal128(38, decimal_parts(kind)[1])  # its reader does not look at the precision; the cast does
+        return WIDEST  # its reader does not look at the precision; the cast does
     return pa.string() if kind == "date" else arrow_type(kind)
 
 
@@ -181,7 +197,27 @@ def _typed(array: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
         return array, {}
     if pa.types.is_integer(array.type):
         return conformed(array, kind)
-    return from_text(array, kind, lambda text: decode_value(text, kind))
+    return from_text(array, kind, partial(value_of, kind))
+
+
+def _is_wild(text: bytes) -> bool:
+    edges = pa.py_buffer(np.array([0, len(text)], np.int64))
+    whole = pa.Array.from_buffers(pa.large_binary(), 1, [None, edges, pa.py_buffer(text)])
+    return bool(pc.match_substring_regex(whole, _WILD)[0].as_py())
+
+
+def _has_odd_words(text: bytes) -> bool:
+    """Whether it has Inf, -Inf or -NaN where a value may be; their first letters are looked for, most texts have few."""
+    data = np.frombuffer(text, np.uint8)
+    for word, before, after in ((b"Inf", b":,[- \t\r", b",]} \t\r"), (b"NaN", b"-", b",]} \t\r")):
+        at = np.flatnonzero(data == word[0])
+        at = at[(at > 0) & (at + len(word) < len(data))]
+        for i, sign in enumerate(word[1:], 1):
+            at = at[data[at + i] == sign]
+        at = at[np.isin(data[at - 1], list(before)) & np.isin(data[at + len(word)], list(after))]
+        if len(at):
+            return True
+    return False
 
 
 def _one_by_one(lines: Lines, schema: Schema) -> Piece:
@@ -191,7 +227,7 @@ def _one_by_one(lines: Lines, schema: Schema) -> Piece:
         text, why = _text(lines, i)
         if not why and not text.strip():
             continue
-        row, why = ({}, why) if why else _row(text, schema)
+        row, why = ({}, why) if why else row_of(text, schema)
         if why:
             undecoded.append(Undecoded(offset, raw(text), f"{lines.where}: {shortened(why)}"))
         else:
@@ -203,33 +239,69 @@ def _one_by_one(lines: Lines, schema: Schema) -> Piece:
 def _text(lines: Lines, i: int) -> tuple[str, str | None]:
     """A line as text, and why it is none."""
     start, end = int(lines.starts[i]), int(lines.ends[i])
-    data = lines.block[start : min(end, start + LONGEST + 1)]
-    if len(data) > LONGEST:
-        return data.decode(errors="backslashreplace"), f"the line is longer than {LONGEST:,} bytes"
+    data = lines.block[start : min(end, start + lines.limits.size + 1)]
+    if why := lines.beyond.get(start):
+        return data.decode(errors="backslashreplace"), why
     try:
         return data.decode().removesuffix("\r"), None
     except UnicodeDecodeError as error:
         return data.decode(errors="backslashreplace"), f"not UTF-8: {error.reason} at byte {error.start}"
 
 
-def _row(text: str, schema: Schema) -> tuple[dict[str, Any], str | None]:
+class Number:
+    """A number of JSON as it was written: of any length and with any exponent, until a column asks for its value."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return shortened(self.text)
+
+
+_PARSER = json.JSONDecoder(parse_int=Number, parse_float=Number)
+
+
+def row_of(text: str, schema: Schema) -> tuple[dict[str, Any], str | None]:
+    """The row of one line, or why it is none; only what a column asks for becomes a value."""
     try:
-        found = json.loads(text, parse_float=Decimal)
-    except (ValueError, RecursionError) as error:
+        found = _PARSER.decode(text)
+    except Exception as error:  # whatever foreign bytes make a decoder stumble over
         return {}, f"not JSON: {error}"
     if not isinstance(found, dict):
         return {}, "not a JSON object"
-    kinds = {column.name: column.type for column in schema.columns}
-    row = {}
-    for name, value in found.items():
-        kind = kinds.get(name)
-        if isinstance(value, Decimal) and kind is not None and not kind.startswith("decimal"):
-            value = float(value)
-        if isinstance(value, float) and kind in ("float", "double") and abs(value) == float("inf"):
-            return {}, f"column {name!r}: the number is beyond a double, or not JSON"
-        if isinstance(value, float) and value != value:
-            if kind is not None:
-                return {}, f"column {name!r}: NaN is not JSON"
-            value = None
-        row[name] = value
-    return decode(row, schema)
+    row: dict[str, Any] = {}
+    for column in schema.columns:
+        value = found.get(column.name)
+        try:
+            row[column.name] = None if value is None else _value(value, column.type)
+        except Exception as error:  # and whatever makes a value impossible
+            return {}, f"column {column.name!r}: {shortened(str(error))}"
+    return row, None
+
+
+def _value(value: Any, kind: str) -> Any:
+    if isinstance(value, Number):
+        return _of_number(value, kind)
+    if isinstance(value, float) and value != value:
+        raise ValueError("NaN is not JSON")
+    if isinstance(value, float) and kind in FLOATS:
+        raise ValueError("the number is beyond a double, or not JSON")
+    return value_of(kind, value)
+
+
+def _of_number(number: Number, kind: str) -> Any:
+    text = number.text
+    if kind in FLOATS:
+        found = float(text)
+        if abs(found) == float("inf"):
+            raise ValueError("the number is beyond a double, or not JSON")
+        return found
+    if kind.startswith("decimal"):
+        return decode_value(read_number(text), kind)
+    if kind in (*INTEGERS, "timestamp") and text.removeprefix("-").isdigit():
+        if len(text) > LONG:
+            raise ValueError(f"{number!r} does not fit into 64 bits")
+        return decode_value(int(text), kind)
+    return decode_value(number, kind)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.arrow import arrow_schema
 from penstock.schema import Schema
+from penstock.sources.limits import DEFAULT, Limits
 from penstock.sources.reading.chunks import Piece, without
 from penstock.sources.reading.json_alike import alike, columns
 from penstock.sources.reading.json_lines import Lines, apart
@@ -18,17 +19,17 @@ from penstock.sources.reading.values import Values
 from penstock.sources.source import Undecoded
 
 
-def json_values(values: Values, schema: Schema) -> Iterator[Piece]:
+def json_values(values: Values, schema: Schema, limits: Limits = DEFAULT) -> Iterator[Piece]:
     """The rows of values that are one after the other; the offset of a row is its place among them."""
     sizes = values.sizes
     ends = np.cumsum(sizes + 1) - 1
     starts = ends - sizes
     text = values.lines()
-    if (whole := _alike(values, text, starts, ends, schema)) is not None:
+    if (whole := _alike(values, text, starts, ends, schema, limits)) is not None:
         yield whole
         return
     full = np.flatnonzero(sizes)
-    lines = Lines(text, starts[full], ends[full], 0, "")
+    lines = Lines(text, starts[full], ends[full], 0, "", limits)
     unseen = np.ones(len(values), bool)
     for piece in apart(lines, schema):
         placed = _placed(piece, starts, values)
@@ -40,11 +41,12 @@ def json_values(values: Values, schema: Schema) -> Iterator[Piece]:
         yield _blank(values, np.flatnonzero(unseen).tolist(), schema)
 
 
-def _alike(values: Values, text: bytes, starts: np.ndarray, ends: np.ndarray, schema: Schema) -> Piece | None:
+def _alike(values: Values, text: bytes, starts: np.ndarray, ends: np.ndarray, schema: Schema,
+           limits: Limits) -> Piece | None:  # fmt: skip
     """All values as columns, where they look like the first."""
     look = alike(values[0]) if len(values) else None
     try:
-        made = None if look is None else columns(look, text, starts, ends, schema)
+        made = None if look is None else columns(look, text, starts, ends, schema, limits)
     except pa.ArrowInvalid:
         return None
     if made is None:
