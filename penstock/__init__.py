@@ -101,6 +101,7 @@ from penstock.sinks.sqlite import sqlite as sqlite
 from penstock.sources.directory import directory as directory
 from penstock.sources.kafka import kafka as kafka
 from penstock.sources.kafka_log.errors import DataLost as DataLost, SourceError as SourceError
+from penstock.sources.limits import Limits as Limits
 from penstock.sources.scores import Faults as Faults, game_scores as game_scores
 from penstock.sources.table import table as table
 from penstock.stream import Rows as Rows, Stream as Stream

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import PlanError, did_you_mean, path_of
 from penstock.schema import Schema, schema as parsed
 from penstock.sources.errors import not_adjacent, unknown_format
+from penstock.sources.limits import DEFAULT, Limits, limits_of
 from penstock.sources.listing import File, listed, opened
 from penstock.sources.seen import Seen, decoded
 from penstock.sources.source import TASKS, Chunk, Offsets, Split, source
@@ -52,6 +53,7 @@ class Directory:
     header: bool = True
     end: bool = False
     tasks: int | None = None
+    limits: Limits = DEFAULT
 
     def start(self) -> Offsets:
         """Before the first file."""
@@ -186,7 +188,7 @@ class Directory:
             if kind == "parquet":
                 yield from parquet_pieces(stream, self.schema, name, (k, n), first)
             elif kind == "json":
-                yield from json_pieces(stream, self.schema, name, first)
+                yield from json_pieces(stream, self.schema, name, first, self.limits)
             else:
                 yield from csv_pieces(stream, self.schema, name, self.header, first)
 
@@ -196,11 +198,11 @@ class Directory:
 
 def directory(path: str | os.PathLike[str], *, schema: str | Schema, format: str | None = None,
               name: str | None = None, partition: str | None = None, max_bad: int | str | None = None,
-              header: bool = True, end: bool = False) -> Stream:  # fmt: skip
+              header: bool = True, end: bool = False, limits: Limits | None = None) -> Stream:  # fmt: skip
     """The rows of the files in a directory, and of those that will appear in it.
 
     `partition="directory"` makes a partition of each directory below; `end=True` reads what is there at the start and
-    no more; `header` says whether the first line of a CSV file names its columns.
+    no more; `header` says whether the first line of a CSV file names its columns; `limits` is what a line may be.
     """
     where = path_of(path, "ps.directory").rstrip("/") or "/"
     columns = parsed(schema)
@@ -217,7 +219,7 @@ def directory(path: str | os.PathLike[str], *, schema: str | Schema, format: str
             'write partition="directory", or leave it out',
         )
     _refuse_binary(columns, format)
-    reader = Directory(where, columns, format, partition is not None, header, end)
+    reader = Directory(where, columns, format, partition is not None, header, end, limits=limits_of(limits))
     called = name or os.path.basename(where) or "directory"
     return source(reader, columns, name=called, bounded=end, max_bad=max_bad)
 

@@ -20,6 +20,7 @@ from penstock.sources.kafka_log.cluster import Cluster, logger, settings_of
 from penstock.sources.kafka_log.groups import commit
 from penstock.sources.kafka_log.shape import Shape, shape
 from penstock.sources.kafka_log.topics import COMMITTED, Log, Topic, Wanted, logs, parted
+from penstock.sources.limits import DEFAULT, Limits, limits_of
 from penstock.sources.source import TASKS, Chunk, Lag, Offsets, Split, source
 from penstock.stream import Stream
 from penstock.wording import many
@@ -44,6 +45,7 @@ class Kafka:
     group: str | None = None
     on_loss: str = "stop"
     tasks: int | None = None
+    limits: Limits = DEFAULT
 
     def start(self) -> Offsets:
         """Nowhere yet: the first batch reads nothing, and says where the beginning is."""
@@ -183,12 +185,12 @@ def kafka(topics: str | Sequence[str] | re.Pattern[str], *, servers: str | Seque
           end: str | datetime | Mapping[str, Offset] | None = None,
           isolation: str = COMMITTED, group: str | None = None, on_loss: str = "stop",
           settings: Mapping[str, Any] | None = None, timeout: Duration = "1 minute", tasks: int | None = None,
-          name: str = "kafka", max_bad: int | str | None = None) -> Stream:  # fmt: skip
+          name: str = "kafka", max_bad: int | str | None = None, limits: Limits | None = None) -> Stream:  # fmt: skip
     """The messages of topics, of a list of them, or of all whose whole name matches a compiled pattern.
 
     `value` says what a message holds: json, avro (with `avro_schema` or `registry`), text or bytes. `columns` makes
     columns of its key, headers, topic, partition, offset and kafka_time. `start` and `end` are "earliest", "latest",
-    a time of Kafka's, or offsets by partition, such as {"scores/0": 42}.
+    a time of Kafka's, or offsets by partition, such as {"scores/0": 42}. `limits` is what a value may be.
     """
     made = Kafka(
         wanted=_wanted(topics),
@@ -200,6 +202,7 @@ def kafka(topics: str | Sequence[str] | re.Pattern[str], *, servers: str | Seque
         group=_group(group),
         on_loss=_one_of("on_loss", on_loss, ON_LOSS),
         tasks=_tasks(tasks),
+        limits=limits_of(limits),
     )
     return source(made, made.shape.schema, name=name, bounded=end is not None, max_bad=max_bad)
 

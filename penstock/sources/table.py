@@ -22,6 +22,7 @@ from penstock.instant import show
 from penstock.schema import Column, Schema, schema as parsed
 from penstock.sources.directory import FORMATS, SUFFIXES
 from penstock.sources.errors import no_table
+from penstock.sources.limits import DEFAULT, Limits, limits_of
 from penstock.sources.listing import stat
 from penstock.sources.source import Chunk, Offsets, Split
 from penstock.whole_table import REMOVED, Table
@@ -37,6 +38,7 @@ class TableFile:
     path: str
     format: str | None = None
     header: bool = True
+    limits: Limits = DEFAULT
 
     @property
     def place(self) -> tuple[str, str]:
@@ -56,7 +58,7 @@ class TableFile:
         """All of it."""
         from penstock.sources.reading.whole_table import of_file
 
-        return of_file(self.place, columns, self.format, self.header)
+        return of_file(self.place, columns, self.format, self.header, self.limits)
 
     def __str__(self) -> str:
         return self.path
@@ -229,14 +231,16 @@ class WholeTable:
 
 
 def table(given: Any, *, schema: str | Schema | None = None, reload: Duration | None = None, name: str | None = None,
-          format: str | None = None, header: bool = True, max_bad: int | str | None = None) -> Table:  # fmt: skip
+          format: str | None = None, header: bool = True, max_bad: int | str | None = None,
+          limits: Limits | None = None) -> Table:  # fmt: skip
     """A table that is no stream, for `join_table` and for rules: a file, a DataFrame, or rows.
 
-    `reload` reads a file again so often; what the new content has no more is gone from the table.
+    `reload` reads a file again so often; what the new content has no more is gone from the table. `limits` is what a
+    line of the file may be.
     """
     made: TableFile | TableRows
     if isinstance(given, (str, os.PathLike)):
-        made = file = _file_given(os.fspath(given), format, header)
+        made = file = _file_given(os.fspath(given), format, header, limits_of(limits))
         columns = _file_columns(file, schema)
         called = name or os.path.basename(file.path).partition(".")[0]
     else:
@@ -256,7 +260,7 @@ def table(given: Any, *, schema: str | Schema | None = None, reload: Duration | 
     return Table(replace(one, source=replace(one.source, reader=reader)))
 
 
-def _file_given(path: str, format: str | None, header: bool) -> TableFile:
+def _file_given(path: str, format: str | None, header: bool, limits: Limits) -> TableFile:
     known = format or SUFFIXES.get(os.path.splitext(path.lower())[1])
     if known not in FORMATS:
         raise PlanError(
@@ -264,7 +268,7 @@ def _file_given(path: str, format: str | None, header: bool) -> TableFile:
             f"a table is read as {', '.join(FORMATS)}, by its suffix where no format is given",
             did_you_mean(str(format), FORMATS) if format else 'write format="csv"',
         )
-    return TableFile(path, known, header)
+    return TableFile(path, known, header, limits)
 
 
 def _file_columns(made: TableFile, schema: str | Schema | None) -> Schema:

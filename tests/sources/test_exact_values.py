@@ -44,7 +44,7 @@ def column(reader, kind, texts, beside=()):
 def fitting(text, precision, scale):
     """The number that a text says if it fits, from its digits alone; None where it does not."""
     number = Decimal(text)
-    sign, digits, exponent = number.as_tuple()
+    _, digits, exponent = number.as_tuple()
     while digits and digits[-1] == 0:
         digits, exponent = digits[:-1], exponent + 1
     if digits and (-exponent > scale or len(digits) + exponent + scale > precision):

@@ -6,6 +6,7 @@ import json
 import time
 import urllib.error
 import urllib.request
+from typing import Any
 
 from penstock.registry import Registry
 from penstock.sources.kafka_log.errors import SourceError
@@ -14,17 +15,19 @@ _PAUSE = 0.5
 _known: dict[tuple[Registry, int], str] = {}
 
 
-def schema_text(registry: Registry, number: int, seconds: float) -> str | None:
-    """The Avro schema of a number, as JSON; None where the registry has none of that number."""
+def schema_text(registry: Registry, number: int, seconds: float) -> tuple[str | None, str]:
+    """The Avro schema of a number, as JSON; None and the reason where the registry has none that could be used."""
     if (registry, number) not in _known:
-        text = _asked(registry, number, seconds)
-        if text is None:
-            return None
-        _known[registry, number] = text
-    return _known[registry, number]
+        answer = _asked(registry, number, seconds)
+        if answer is None or answer.get("schemaType", "AVRO") != "AVRO":
+            return None, f"the registry has no Avro schema {number}"
+        if answer.get("references"):
+            return None, f"the Avro schema {number} of the registry refers to others, which is not supported"
+        _known[registry, number] = str(answer["schema"])
+    return _known[registry, number], ""
 
 
-def _asked(registry: Registry, number: int, seconds: float) -> str | None:
+def _asked(registry: Registry, number: int, seconds: float) -> dict[str, Any] | None:
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -36,20 +39,20 @@ def _asked(registry: Registry, number: int, seconds: float) -> str | None:
             if error.code < 500 and error.code != 429:
                 raise _failed(registry, number, f"it answers {error.code} {error.reason}") from None
             said = f"it answers {error.code} {error.reason}"
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             said = str(getattr(error, "reason", error))
         if time.monotonic() > deadline:
             raise _failed(registry, number, said)
         time.sleep(_PAUSE)
 
 
-def _answer(registry: Registry, number: int) -> str | None:
+def _answer(registry: Registry, number: int) -> dict[str, Any]:
     request = registry.request(f"/schemas/ids/{number}", {"Accept": "application/json"})
     with urllib.request.urlopen(request, timeout=10) as answer:
-        held = json.load(answer)
-    if held.get("references"):
-        raise _failed(registry, number, "the schema refers to others, which is not supported")
-    return str(held["schema"]) if held.get("schemaType", "AVRO") == "AVRO" else None
+        found = json.load(answer)
+    if not isinstance(found, dict) or "schema" not in found:
+        raise ValueError("its answer has no schema")
+    return found
 
 
 def _failed(registry: Registry, number: int, why: str) -> SourceError:

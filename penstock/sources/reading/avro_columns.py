@@ -244,10 +244,13 @@ def _field(name: str, kind: Any) -> Field | None:
     if isinstance(kind, str):
         return Field(name, kind) if kind in _PLAIN else None
     word, logical = kind.get("type"), kind.get("logicalType")
+    if not isinstance(word, str) or not isinstance(logical, (str, type(None))):
+        return None
+    known = None if logical is None else _LOGICAL.get((word, logical))
     if word == "enum":
         return Field(name, "enum", symbols=tuple(kind["symbols"]))
-    if logical is not None and (word, logical) not in _LOGICAL:
+    if logical is not None and known is None:
         return None
     if word == "fixed":
         return Field(name, "fixed", size=int(kind["size"]))
-    return Field(name, word, _LOGICAL.get((word, logical))) if word in _PLAIN else None
+    return Field(name, word, known) if word in _PLAIN else None

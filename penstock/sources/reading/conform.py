@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from penstock.arrow import arrow_type
 from penstock.decode import decode_value, shortened
 from penstock.duration import DAY
 from penstock.instant import EARLIEST, LATEST
+from penstock.schema import Schema
 from penstock.text_cast import read_iso_day, read_iso_time
 
 Fast = Callable[[pa.Array], pa.Array]
@@ -80,6 +81,18 @@ def _each(column: pa.Array, kind: str, one: One) -> tuple[pa.Array, Bad]:
             bad[row] = shortened(str(error))
         values.append(value)
     return pa.array(values, arrow_type(kind)), bad
+
+
+def row_of(found: Mapping[str, Any], schema: Schema, judge: Callable[[str, Any], Any]) -> tuple[dict[str, Any], str]:
+    """The row of values by name, each judged by its type, or why there is none."""
+    row: dict[str, Any] = {}
+    for column in schema.columns:
+        value = found.get(column.name)
+        try:
+            row[column.name] = None if value is None else judge(column.type, value)
+        except Exception as error:  # whatever makes a foreign value impossible
+            return {}, f"column {column.name!r}: {shortened(str(error))}"
+    return row, ""
 
 
 def doubtful(why: str) -> Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,8 @@ from penstock.sources.reading.conform import Bad, csv_value, doubtful, from_text
 from penstock.sources.source import Undecoded
 
 BLOCK = 16 << 20
+# A field: in quotes, where two of them stand for one, and then as it is, up to a comma, the end of a line or of all.
+_FIELD = re.compile(r'("[^"]*+(?:""[^"]*+)*+(?:"|\Z))?([^,\r\n]*+)(,|\r\n?|\n|\Z)')
 
 
 def csv_pieces(stream: Any, schema: Schema, where: str, header: bool, first: int) -> Iterator[Piece]:
@@ -90,25 +93,21 @@ def _fast(data: bytes, names: list[str], schema: Schema, where: str, header: boo
 def _slow(data: bytes, names: list[str], schema: Schema, where: str, header: bool, first: int) -> Piece:
     """Record by record: for files that hold what Arrow's reader refuses."""
     undecoded: list[Undecoded] = []
-    records: list[list[str]] = []
+    records: list[list[str | None]] = []
     numbers: list[int] = []
     text = data.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
-    limit = csv.field_size_limit(len(text) + 1)
-    try:
-        for number, record in enumerate(_records(text, header)):
-            whole = ",".join(record)
-            shown = whole.encode(errors="surrogateescape").decode(errors="backslashreplace")
-            why = "" if len(record) == len(names) else f"{len(record)} columns instead of {len(names)}"
-            why = why or ("" if whole.isascii() or _utf8(whole) else "not UTF-8")
-            if why:
-                undecoded.append(Undecoded(first + number, raw(shown), f"{where}: {why}"))
-            else:
-                records.append(record)
-                numbers.append(number)
-    finally:
-        csv.field_size_limit(limit)
+    for number, record in enumerate(_records(text, header)):
+        whole = ",".join(field or "" for field in record)
+        shown = whole.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        why = "" if len(record) == len(names) else f"{len(record)} columns instead of {len(names)}"
+        why = why or ("" if whole.isascii() or _utf8(whole) else "not UTF-8")
+        if why:
+            undecoded.append(Undecoded(first + number, raw(shown), f"{where}: {why}"))
+        else:
+            records.append(record)
+            numbers.append(number)
     texts = {
-        name: pa.array([record[names.index(name)] or None for record in records], pa.string())
+        name: pa.array([record[names.index(name)] for record in records], pa.string())
         for name in schema.names
         if name in names
     }
@@ -117,11 +116,32 @@ def _slow(data: bytes, names: list[str], schema: Schema, where: str, header: boo
     return Piece(good.offsets, good.rows, tuple(merged))
 
 
-def _records(text: str, header: bool) -> Iterator[list[str]]:
-    records = (record for record in csv.reader(io.StringIO(text, newline="")) if record)
+def _records(text: str, header: bool) -> Iterator[list[str | None]]:
+    """The records of a file as Arrow's reader takes them apart; a field of nothing is null, one of quotes is not."""
+    records = _fields(text)
     if header:
         next(records, None)
     return records
+
+
+def _fields(text: str) -> Iterator[list[str | None]]:
+    record: list[str | None] = []
+    for found in _FIELD.finditer(text):
+        quoted, plain, end = found.groups()
+        if not record and quoted is None and not plain and end != ",":
+            continue  # a line of nothing, or the end of all
+        if quoted is None:
+            record.append(plain or None)
+        else:
+            record.append(quoted[1:].removesuffix('"' if _closed(quoted) else "").replace('""', '"') + plain)
+        if end != ",":
+            yield record
+            record = []
+
+
+def _closed(quoted: str) -> bool:
+    """Whether the last quote ends the field, rather than the file."""
+    return quoted.count('"') % 2 == 0
 
 
 def _utf8(text: str) -> bool:

@@ -14,12 +14,12 @@ _LOWER, _OPENED = 0x20, 0x7B  # [ and { differ by one bit
 def beyond(text: bytes, starts: np.ndarray, ends: np.ndarray, limits: Limits) -> dict[int, str]:
     """The lines that are beyond a limit, by where they start, and why; one scan of the text, where none is near."""
     sizes = ends - starts
-    found = {start: f"the line is longer than {limits.size:,} bytes" for start in starts[sizes > limits.size].tolist()}
+    found = dict.fromkeys(starts[sizes > limits.size].tolist(), f"the line is longer than {limits.size:,} bytes")
     near = sizes > limits.items  # an item has a byte at least
     near[_with_many(text, starts, limits.depth)] = True
     near &= sizes <= limits.size
     for start, end in zip(starts[near].tolist(), ends[near].tolist(), strict=True):
-        why = _why(text[start:end], limits)
+        why = reason(text[start:end], limits)
         if why is not None:
             found[start] = why
     return found
@@ -33,10 +33,12 @@ def _with_many(text: bytes, starts: np.ndarray, depth: int) -> np.ndarray:
         return np.zeros(0, np.int64)
     some = np.flatnonzero(opened)[:: max(1, depth // 2)]
     lines = np.searchsorted(starts, some, "right") - 1
-    return lines[1:][lines[1:] == lines[:-1]]
+    twice: np.ndarray = lines[1:][lines[1:] == lines[:-1]]
+    return twice
 
 
-def _why(line: bytes, limits: Limits) -> str | None:
+def reason(line: bytes, limits: Limits) -> str | None:
+    """Why one text of JSON is too full or too deep, or None."""
     if b"\\" in line:
         line = line.replace(b"\\\\", b"").replace(b'\\"', b"")
     outside = b"".join(line.split(b'"')[::2])

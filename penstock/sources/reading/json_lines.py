@@ -19,7 +19,7 @@ from penstock.decode import decode_value, shortened
 from penstock.schema import FLOATS, INTEGERS, Schema
 from penstock.sources.limits import DEFAULT, Limits
 from penstock.sources.reading.chunks import Piece, raw, without
-from penstock.sources.reading.conform import WIDEST, Bad, conformed, doubtful, from_text, value_of
+from penstock.sources.reading.conform import WIDEST, Bad, conformed, doubtful, from_text, row_of, value_of
 from penstock.sources.reading.json_bounds import beyond
 from penstock.sources.source import Undecoded
 from penstock.text_cast import read_number
@@ -207,7 +207,7 @@ def _is_wild(text: bytes) -> bool:
 
 
 def _has_odd_words(text: bytes) -> bool:
-    """Whether it has Inf, -Inf or -NaN where a value may be; their first letters are looked for, most texts have few."""
+    """Whether it has Inf, -Inf or -NaN where a value may be: their first letters are looked for, which are rare."""
     data = np.frombuffer(text, np.uint8)
     for word, before, after in ((b"Inf", b":,[- \t\r", b",]} \t\r"), (b"NaN", b"-", b",]} \t\r")):
         at = np.flatnonzero(data == word[0])
@@ -227,7 +227,7 @@ def _one_by_one(lines: Lines, schema: Schema) -> Piece:
         text, why = _text(lines, i)
         if not why and not text.strip():
             continue
-        row, why = ({}, why) if why else row_of(text, schema)
+        row, why = ({}, why) if why else _row(text, schema)
         if why:
             undecoded.append(Undecoded(offset, raw(text), f"{lines.where}: {shortened(why)}"))
         else:
@@ -263,25 +263,16 @@ class Number:
 _PARSER = json.JSONDecoder(parse_int=Number, parse_float=Number)
 
 
-def row_of(text: str, schema: Schema) -> tuple[dict[str, Any], str | None]:
+def _row(text: str, schema: Schema) -> tuple[dict[str, Any], str]:
     """The row of one line, or why it is none; only what a column asks for becomes a value."""
     try:
         found = _PARSER.decode(text)
     except Exception as error:  # whatever foreign bytes make a decoder stumble over
         return {}, f"not JSON: {error}"
-    if not isinstance(found, dict):
-        return {}, "not a JSON object"
-    row: dict[str, Any] = {}
-    for column in schema.columns:
-        value = found.get(column.name)
-        try:
-            row[column.name] = None if value is None else _value(value, column.type)
-        except Exception as error:  # and whatever makes a value impossible
-            return {}, f"column {column.name!r}: {shortened(str(error))}"
-    return row, None
+    return row_of(found, schema, _value) if isinstance(found, dict) else ({}, "not a JSON object")
 
 
-def _value(value: Any, kind: str) -> Any:
+def _value(kind: str, value: Any) -> Any:
     if isinstance(value, Number):
         return _of_number(value, kind)
     if isinstance(value, float) and value != value:

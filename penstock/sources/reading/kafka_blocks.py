@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from penstock.instant import LATEST
 from penstock.sources.reading.kafka_consumers import Span
 from penstock.sources.reading.librdkafka import Messages
 from penstock.sources.reading.raw_bytes import kept
@@ -92,7 +93,7 @@ class Cutting:
 def _logged(last: Messages) -> tuple[int, int] | None:
     """The offset of a message and when the log took it, by the time that Kafka keeps with it."""
     (millis,) = last.millis().tolist()
-    return (int(last.offsets[0]), millis * 1_000) if millis > 0 else None
+    return (int(last.offsets[0]), millis * 1_000) if 0 < millis <= LATEST // 1_000 else None
 
 
 def _headers(messages: Messages) -> pa.Array:

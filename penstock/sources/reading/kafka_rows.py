@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.arrow import arrow_schema, arrow_type
+from penstock.instant import LATEST
 from penstock.schema import Schema
 from penstock.sources.kafka_log.shape import KEYS, Shape
 from penstock.sources.reading.chunks import Piece, chunks, without
@@ -51,11 +53,11 @@ def decoder(reader: Kafka) -> Decode:
     if reader.shape.value == "json":
         from penstock.sources.reading.json_values import json_values
 
-        return json_values
+        return partial(json_values, limits=reader.limits)
     if reader.shape.value == "avro":
         from penstock.sources.reading.avro_values import AvroValues
 
-        return AvroValues(reader.shape.avro, reader.shape.registry, reader.cluster.seconds)
+        return AvroValues(reader.shape.avro, reader.shape.registry, reader.cluster.seconds, reader.limits)
     return alone
 
 
@@ -144,8 +146,13 @@ class Rows:
         bad: Bad = {}
         for what, _ in self.shape.beside:
             if what == "key":
-                keys, bad = _keys(block.beside["key"], self.shape.key)
+                keys, wrong = _keys(block.beside["key"], self.shape.key)
                 made.append(keys)
+                bad |= wrong
+            elif what == "kafka_time":
+                times, wrong = _times(block.beside["kafka_time"])
+                made.append(times)
+                bad = wrong | bad
             else:
                 made.append(_BESIDE[what](block, span))
         return made, bad
@@ -180,10 +187,12 @@ def _keys(keys: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
     return pa.array(numbers, arrow_type(kind)), bad
 
 
-def _times(block: Block, span: Span) -> pa.Array:
+def _times(times: pa.Array) -> tuple[pa.Array, Bad]:
     """Kafka's own times, of creation or of appending, as the topic is set up; null where there is none."""
-    millis = block.beside["kafka_time"].to_numpy()
-    return pa.array(millis * 1_000, mask=millis < 0).cast(arrow_type("timestamp"))
+    millis = times.to_numpy()
+    far = millis > LATEST // 1_000  # a producer may write any number
+    bad = dict.fromkeys(np.flatnonzero(far).tolist(), "the time of the message is outside the years 1 to 9999")
+    return pa.array(np.where(far, 0, millis) * 1_000, mask=far | (millis < 0)).cast(arrow_type("timestamp")), bad
 
 
 _BESIDE: dict[str, Callable[[Block, Span], pa.Array]] = {
@@ -191,5 +200,4 @@ _BESIDE: dict[str, Callable[[Block, Span], pa.Array]] = {
     "topic": lambda block, span: pa.repeat(span.topic, len(block)),
     "partition": lambda block, span: pa.repeat(pa.scalar(span.partition, pa.int64()), len(block)),
     "offset": lambda block, span: pa.array(block.offsets),
-    "kafka_time": _times,
 }

@@ -163,7 +163,7 @@ class Messages:
             if library.rd_kafka_message_headers(place, found) == _DONE:
                 while library.rd_kafka_header_get_all(found, len(pairs), name, value, size) == _DONE:
                     data = None if value.value is None else ctypes.string_at(value.value, size.value)
-                    pairs.append(((name.value or b"").decode(), data))
+                    pairs.append(((name.value or b"").decode(errors="backslashreplace"), data))
             yield pairs
 
     def error(self, at: int) -> Any:

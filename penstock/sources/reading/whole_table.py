@@ -19,6 +19,7 @@ from penstock.errors import DataError
 from penstock.schema import Column, Schema
 from penstock.sources.directory import Directory
 from penstock.sources.errors import not_of_its_format
+from penstock.sources.limits import DEFAULT, Limits
 from penstock.sources.listing import opened, stat
 from penstock.sources.reading.chunks import fitted
 from penstock.sources.source import Chunk, Undecoded
@@ -31,9 +32,11 @@ _WORDS = {"bool": "boolean", "large_string": "string", "string_view": "string", 
           "int32": "int", "uint8": "int", "uint16": "int", "uint32": "long", "int64": "long"}  # fmt: skip
 
 
-def of_file(place: tuple[str, str], schema: Schema, format: str | None, header: bool) -> bytes:
+def of_file(
+    place: tuple[str, str], schema: Schema, format: str | None, header: bool, limits: Limits = DEFAULT
+) -> bytes:
     """All rows of a file, by its directory and its name."""
-    reader = Directory(place[0], schema, format, header=header)
+    reader = Directory(place[0], schema, format, header=header, limits=limits)
     size, written = stat(*place)
     if not size:
         raise _unusable(place, "it is empty: a file without rows still has a header, a footer or a line end")

@@ -1,0 +1,187 @@
+"""Whether a decoder may see an Avro value: its bytes are walked by their schema first, without recursion.
+
+A count, a length or a nesting that no bytes stand behind costs a decoder its memory or its stack; here it is a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.sources.limits import Limits
+
+LARGEST = 1 << 31  # bytes of a fixed
+_WIDTHS = {"null": 0, "float": 4, "double": 8}
+_NUMBERS = {"int": 31, "long": 63}
+
+
+@dataclass(slots=True)
+class Node:
+    """A type of a schema: its word, what it is made of, and how many bytes, symbols or branches it has."""
+
+    word: str
+    parts: list[Node] = field(default_factory=list)
+    size: int = 0
+    nothing: int | None = None
+
+
+def node_of(schema: Any, names: dict[str, Node]) -> Node:
+    """A parsed schema as nodes, a type that is named again as the same one; ValueError where it is no type."""
+    if isinstance(schema, list):
+        return Node("union", [node_of(one, names) for one in schema])
+    if isinstance(schema, str):
+        return names[schema] if schema in names else Node(_known(schema))
+    word = schema["type"]
+    if not isinstance(word, str):
+        return node_of(word, names)
+    if word in names:
+        return names[word]
+    made = Node(word if word in ("record", "error", "enum", "fixed", "array", "map") else _known(word))
+    if "name" in schema:
+        names[schema["name"]] = made
+    if word in ("record", "error"):
+        made.word = "record"
+        made.parts = [node_of(one["type"], names) for one in schema["fields"]]
+    elif word in ("array", "map"):
+        made.parts = [node_of(schema["items" if word == "array" else "values"], names)]
+    elif word == "enum":
+        made.size = len([symbol.encode() for symbol in schema["symbols"]])
+    elif word == "fixed":
+        made.size = _size(schema["size"])
+    return made
+
+
+def why_not(value: bytes, root: Node, limits: Limits) -> str | None:
+    """Why a decoder may not see a value, or None."""
+    try:
+        left = len(value) - _Walk(value, limits).over(root)
+    except IndexError:
+        return "it ends too early"
+    except _Refused as refusal:
+        return str(refusal)
+    return f"{left} bytes are left over" if left else None
+
+
+class _Refused(Exception):
+    """What is wrong with the bytes."""
+
+
+@dataclass(slots=True)
+class _Walk:
+    data: bytes
+    limits: Limits
+    at: int = 0
+    items: int = 0
+
+    def over(self, root: Node) -> int:
+        """Where the value ends."""
+        open_: list[Iterator[Node]] = [iter((root,))]
+        while open_:
+            node = next(open_[-1], None)
+            if node is None:
+                open_.pop()
+                continue
+            while node.word == "union":
+                node = node.parts[self._one_of(len(node.parts), "a branch")]
+            self.items += 1
+            if node.word in ("record", "array", "map"):
+                if len(open_) > self.limits.depth:
+                    raise _Refused(f"nested deeper than {self.limits.depth}")
+                open_.append(iter(node.parts) if node.word == "record" else self._blocks(node))
+            else:
+                self._plain(node)
+            self._refuse_items(0)
+        return self.at
+
+    def _plain(self, node: Node) -> None:
+        word = node.word
+        if word in _NUMBERS:
+            self._long(_NUMBERS[word])
+        elif word in ("string", "bytes"):
+            self._skip(self._long())
+        elif word == "boolean":
+            if self.data[self.at] > 1:
+                raise _Refused("a boolean is neither 0 nor 1")
+            self.at += 1
+        elif word == "enum":
+            self._one_of(node.size, "a symbol")
+        else:
+            self._skip(node.size if word == "fixed" else _WIDTHS[word])
+
+    def _blocks(self, node: Node) -> Iterator[Node]:
+        """The items of a list or map, which comes in blocks, each with its count."""
+        (item,) = node.parts
+        while count := self._long():
+            if count < 0:
+                self._long()
+                count = -count
+            self._refuse_items(count)
+            if node.word == "array" and (nothing := _nothing(item)):
+                self._refuse_items(count * nothing)
+                self.items += count * nothing
+                continue
+            for _ in range(count):
+                if node.word == "map":
+                    self._skip(self._long())
+                yield item
+
+    def _refuse_items(self, more: int) -> None:
+        if self.items + more > self.limits.items:
+            raise _Refused(f"more than {self.limits.items:,} items")
+
+    def _one_of(self, count: int, what: str) -> int:
+        number = self._long()
+        if not 0 <= number < count:
+            raise _Refused(f"{what} is number {number} of {count}")
+        return number
+
+    def _skip(self, size: int) -> None:
+        if not 0 <= size <= len(self.data) - self.at:
+            raise _Refused(f"a length of {size} where {len(self.data) - self.at} bytes are left")
+        self.at += size
+
+    def _long(self, bits: int = 63) -> int:
+        number = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+            if shift > 63:
+                raise _Refused("a number has more than ten bytes")
+        number = (number >> 1) ^ -(number & 1)
+        if not -(1 << bits) <= number < 1 << bits:
+            raise _Refused(f"a number has more than {bits + 1} bits")
+        return number
+
+
+def _nothing(node: Node) -> int:
+    """Of how many items a type is that never has a byte; zero for all others, and for one that is within itself."""
+    if node.nothing is None:
+        node.nothing = 0
+        parts = [_nothing(one) for one in node.parts] if node.word == "record" else []
+        empty = node.word == "null" or (node.word == "fixed" and not node.size)
+        node.nothing = 1 + sum(parts) if empty or (node.word == "record" and all(parts)) else 0
+    return node.nothing
+
+
+def _known(word: str) -> str:
+    if word not in (*_WIDTHS, *_NUMBERS, "boolean", "string", "bytes"):
+        raise ValueError(f"there is no type {word!r}")
+    return word
+
+
+def _size(size: Any) -> int:
+    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size < LARGEST:
+        raise ValueError(f"a fixed has the size {size!r}")
+    return size
+
+
+def refuse_decimal(schema: Mapping[str, Any]) -> None:
+    """Refuse a decimal that Avro does not have."""
+    precision, scale = schema.get("precision"), schema.get("scale", 0)
+    if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision <= 1_000 or not precision:
+        raise ValueError(f"a decimal has the precision {precision!r} and the scale {scale!r}")
