@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import Any
 
 from penstock.sources.limits import Limits
@@ -14,6 +15,8 @@ from penstock.sources.limits import Limits
 LARGEST = 1 << 31  # bytes of a fixed
 _WIDTHS = {"null": 0, "float": 4, "double": 8}
 _NUMBERS = {"int": 31, "long": 63}
+_LED = ("string", "bytes")  # by their length
+_SIZED = (*_WIDTHS, *_LED, "fixed")
 
 
 @dataclass(slots=True)
@@ -26,18 +29,21 @@ class Node:
     nothing: int | None = None
 
 
+KEY = Node("string")
+
+
 def node_of(schema: Any, names: dict[str, Node]) -> Node:
     """A parsed schema as nodes, a type that is named again as the same one; ValueError where it is no type."""
     if isinstance(schema, list):
         return Node("union", [node_of(one, names) for one in schema])
     if isinstance(schema, str):
-        return names[schema] if schema in names else Node(_known(schema))
+        return names[schema] if schema in names else _plain(schema)
     word = schema["type"]
     if not isinstance(word, str):
         return node_of(word, names)
     if word in names:
         return names[word]
-    made = Node(word if word in ("record", "error", "enum", "fixed", "array", "map") else _known(word))
+    made = Node(word) if word in ("record", "error", "enum", "fixed", "array", "map") else _plain(word)
     if "name" in schema:
         names[schema["name"]] = made
     if word in ("record", "error"):
@@ -67,68 +73,63 @@ class _Refused(Exception):
     """What is wrong with the bytes."""
 
 
-@dataclass(slots=True)
 class _Walk:
-    data: bytes
-    limits: Limits
-    at: int = 0
-    items: int = 0
+    __slots__ = ("at", "data", "items", "limits")
+
+    def __init__(self, data: bytes, limits: Limits) -> None:
+        self.data, self.limits = data, limits
+        self.at = self.items = 0
 
     def over(self, root: Node) -> int:
-        """Where the value ends."""
-        open_: list[Iterator[Node]] = [iter((root,))]
+        """Where the value ends. What is open is a stack of what is left of each record, and of each block of a list."""
+        data, most = self.data, self.limits.items
+        open_: list[tuple[Iterator[Node], Node | None]] = [(iter((root,)), None)]
         while open_:
-            node = next(open_[-1], None)
-            if node is None:
-                open_.pop()
-                continue
-            while node.word == "union":
-                node = node.parts[self._one_of(len(node.parts), "a branch")]
-            self.items += 1
-            if node.word in ("record", "array", "map"):
-                if len(open_) > self.limits.depth:
-                    raise _Refused(f"nested deeper than {self.limits.depth}")
-                open_.append(iter(node.parts) if node.word == "record" else self._blocks(node))
+            inside, blocks = open_[-1]
+            for node in inside:
+                while node.word == "union":
+                    node = node.parts[self._one_of(len(node.parts), "a branch")]
+                self.items += 1
+                if self.items > most:
+                    raise self._too_many()
+                if node.word in _SIZED:
+                    self._skip(self._long() if node.word in _LED else node.size)
+                elif node.word in _NUMBERS:
+                    self._long(_NUMBERS[node.word])
+                elif node.word == "enum":
+                    self._one_of(node.size, "a symbol")
+                elif node.word == "boolean":
+                    if data[self.at] > 1:
+                        raise _Refused("a boolean is neither 0 nor 1")
+                    self.at += 1
+                else:
+                    if len(open_) > self.limits.depth:
+                        raise _Refused(f"nested deeper than {self.limits.depth}")
+                    open_.append((iter(node.parts), None) if node.word == "record" else (iter(()), node))
+                    break
             else:
-                self._plain(node)
-            self._refuse_items(0)
+                open_.pop()
+                if blocks is not None and (block := self._block(blocks)) is not None:
+                    open_.append((block, blocks))
         return self.at
 
-    def _plain(self, node: Node) -> None:
-        word = node.word
-        if word in _NUMBERS:
-            self._long(_NUMBERS[word])
-        elif word in ("string", "bytes"):
-            self._skip(self._long())
-        elif word == "boolean":
-            if self.data[self.at] > 1:
-                raise _Refused("a boolean is neither 0 nor 1")
-            self.at += 1
-        elif word == "enum":
-            self._one_of(node.size, "a symbol")
-        else:
-            self._skip(node.size if word == "fixed" else _WIDTHS[word])
-
-    def _blocks(self, node: Node) -> Iterator[Node]:
-        """The items of a list or map, which comes in blocks, each with its count."""
+    def _block(self, node: Node) -> Iterator[Node] | None:
+        """What comes in the next block of a list or map, or None at its end."""
         (item,) = node.parts
+        nothing = _nothing(item) if node.word == "array" else 0
         while count := self._long():
             if count < 0:
                 self._long()
                 count = -count
-            self._refuse_items(count)
-            if node.word == "array" and (nothing := _nothing(item)):
-                self._refuse_items(count * nothing)
-                self.items += count * nothing
-                continue
-            for _ in range(count):
-                if node.word == "map":
-                    self._skip(self._long())
-                yield item
+            if self.items + count * max(nothing, 1) > self.limits.items:
+                raise self._too_many()
+            if not nothing:
+                return repeat(item, count) if node.word == "array" else chain.from_iterable(repeat((KEY, item), count))
+            self.items += count * nothing
+        return None
 
-    def _refuse_items(self, more: int) -> None:
-        if self.items + more > self.limits.items:
-            raise _Refused(f"more than {self.limits.items:,} items")
+    def _too_many(self) -> _Refused:
+        return _Refused(f"more than {self.limits.items:,} items")
 
     def _one_of(self, count: int, what: str) -> int:
         number = self._long()
@@ -142,16 +143,18 @@ class _Walk:
         self.at += size
 
     def _long(self, bits: int = 63) -> int:
-        number = shift = 0
-        while True:
+        byte = self.data[self.at]
+        self.at += 1
+        if byte < 0x80:
+            return (byte >> 1) ^ -(byte & 1)
+        number, shift = byte & 0x7F, 7
+        while byte >= 0x80:
+            if shift > 63:
+                raise _Refused("a number has more than ten bytes")
             byte = self.data[self.at]
             self.at += 1
             number |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                break
             shift += 7
-            if shift > 63:
-                raise _Refused("a number has more than ten bytes")
         number = (number >> 1) ^ -(number & 1)
         if not -(1 << bits) <= number < 1 << bits:
             raise _Refused(f"a number has more than {bits + 1} bits")
@@ -168,10 +171,10 @@ def _nothing(node: Node) -> int:
     return node.nothing
 
 
-def _known(word: str) -> str:
-    if word not in (*_WIDTHS, *_NUMBERS, "boolean", "string", "bytes"):
+def _plain(word: str) -> Node:
+    if word not in (*_WIDTHS, *_NUMBERS, *_LED, "boolean"):
         raise ValueError(f"there is no type {word!r}")
-    return word
+    return Node(word, size=_WIDTHS.get(word, 0))
 
 
 def _size(size: Any) -> int:

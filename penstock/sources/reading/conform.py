@@ -154,7 +154,7 @@ def _plain_decimals(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     plain = pc.match_substring_regex(column, "^[+-]?[0-9]+([.][0-9]+)?$")
     if longest > DIGITS or pc.all(plain).as_py() is False:
         raise doubtful("many digits, an exponent, or no digit beside the point")
-    return column.cast(WIDEST).cast(wanted)
+    return column.cast(wanted) if longest + wanted.scale <= DIGITS else column.cast(WIDEST).cast(wanted)
 
 
 def _stamps(column: pa.Array) -> pa.Array:

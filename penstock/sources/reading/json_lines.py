@@ -19,21 +19,32 @@ from penstock.decode import decode_value, shortened
 from penstock.schema import FLOATS, INTEGERS, Schema
 from penstock.sources.limits import DEFAULT, Limits
 from penstock.sources.reading.chunks import Piece, raw, without
-from penstock.sources.reading.conform import WIDEST, Bad, conformed, doubtful, from_text, row_of, value_of
+from penstock.sources.reading.conform import (
+    DIGITS,
+    WIDEST,
+    Bad,
+    conformed,
+    doubtful,
+    from_text,
+    row_of,
+    shortened,
+    value_of,
+)
 from penstock.sources.reading.json_bounds import beyond
 from penstock.sources.source import Undecoded
-from penstock.text_cast import read_number
+from penstock.text_cast import decimal_parts, read_number
 
 BLOCK = 16 << 20
 FEW = 16  # lines that are read one by one rather than halved again
 LONG = 20  # letters of a number, beyond which it is no integer of 64 bits
 _OPEN, _CLOSE, _NEWLINE, _RETURN = b"{}\n\r"
 _SPACE = r"[ \t\r]*"
-# What Arrow's reader gets wrong, or dies of, in a decimal column: an exponent, and more digits than it can count.
+# What Arrow's reader gets wrong, or dies of, in a decimal column: an exponent, or more digits than its type can count.
 _WILD = (
-    f':{_SPACE}(?:"?[+-]?[0-9.]*[0-9.][eE][+-]?[0-9]+"?{_SPACE}[,}}]|"?[+-]?[0-9.]{{38}}|'
+    f':{_SPACE}(?:"?[+-]?[0-9.]*[0-9.][eE][+-]?[0-9]+"?{_SPACE}[,}}]|"?[+-]?[0-9.]{{DIGITS}}|'
     r'"(?:[0-9.eE+-]|\\u[0-9A-Fa-f]{4})*\\u[0-9A-Fa-f]{4})'
 )
+NARROW = 18  # digits after the point with which numbers of as many digits, and one more, fit in 128 bits
 
 
 def json_pieces(stream: Any, schema: Schema, where: str, first: int, limits: Limits = DEFAULT) -> Iterator[Piece]:
@@ -148,9 +159,8 @@ def _whole(lines: Lines, schema: Schema) -> Piece:
         raise doubtful("a byte is zero")
     if _has_odd_words(text):
         raise doubtful("Arrow has more words for NaN and infinities than JSON readers have")
-    if any(column.type.startswith("decimal") for column in schema.columns) and _is_wild(text):
-        raise doubtful("a number has an exponent or many digits, and Arrow would not look")
-    asked = pa.schema([(c.name, _asked(c.type, c.name, lines)) for c in schema.columns])
+    narrow = _are_narrow(text, schema)
+    asked = pa.schema([(c.name, _asked(c.type, c.name, lines, narrow)) for c in schema.columns])
     table = pj.read_json(
         io.BytesIO(text),
         read_options=pj.ReadOptions(use_threads=False, block_size=len(text) + 1),
@@ -173,7 +183,7 @@ def _whole(lines: Lines, schema: Schema) -> Piece:
     return without(rows, lines.offset + lines.starts, bad, texts)
 
 
-def _asked(kind: str, name: str, lines: Lines) -> pa.DataType:
+def _asked(kind: str, name: str, lines: Lines, narrow: bool) -> pa.DataType:
     """What Arrow's reader is asked for: times and days are texts to it, or numbers where the first line has one."""
     if kind == "timestamp":
         try:
@@ -182,7 +192,8 @@ def _asked(kind: str, name: str, lines: Lines) -> pa.DataType:
             value = None
         return pa.int64() if isinstance(value, Number) else pa.string()
     if kind.startswith("decimal"):
-        return WIDEST  # its reader does not look at the precision; the cast does
+        # Its reader does not look at the precision; the cast does.
+        return pa.decimal128(38, decimal_parts(kind)[1]) if narrow else WIDEST
     return pa.string() if kind == "date" else arrow_type(kind)
 
 
@@ -200,10 +211,18 @@ def _typed(array: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
     return from_text(array, kind, partial(value_of, kind))
 
 
-def _is_wild(text: bytes) -> bool:
+def _are_narrow(text: bytes, schema: Schema) -> bool:
+    """Whether Arrow can count the digits of decimals in 128 bits; an exception where it cannot in 256 either."""
+    scales = [decimal_parts(column.type)[1] for column in schema.columns if column.type.startswith("decimal")]
+    if not scales:
+        return True
     edges = pa.py_buffer(np.array([0, len(text)], np.int64))
     whole = pa.Array.from_buffers(pa.large_binary(), 1, [None, edges, pa.py_buffer(text)])
-    return bool(pc.match_substring_regex(whole, _WILD)[0].as_py())
+    for narrow in (True, False) if max(scales) <= NARROW else (False,):
+        pattern = _WILD.replace("DIGITS", str(NARROW + 2 if narrow else DIGITS))
+        if not pc.match_substring_regex(whole, pattern)[0].as_py():
+            return narrow
+    raise doubtful("a number has an exponent or many digits, and Arrow would not look")
 
 
 def _has_odd_words(text: bytes) -> bool:
