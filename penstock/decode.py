@@ -12,7 +12,7 @@ from penstock.errors import PenstockError
 from penstock.expression import EvaluationError
 from penstock.instant import EARLIEST, EPOCH, LATEST, parse
 from penstock.schema import Schema
-from penstock.text_cast import fit_decimal, read_number
+from penstock.text_cast import decimal_parts, fit_decimal, read_number
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -150,11 +150,10 @@ def _timestamp(value: Any) -> int:
 def _decimal(value: Any, kind: str) -> Decimal:
     if isinstance(value, (bool, float)) or not isinstance(value, (int, str, Decimal)):
         raise ValueError(f"{value!r} is not a decimal")
-    precision, scale = (int(part) for part in kind[8:-1].split(","))
     number = read_number(value) if isinstance(value, str) else Decimal(value)
     if not number.is_finite():
         raise ValueError(f"{value!r} is not a finite decimal")
-    return fit_decimal(number, precision, scale)
+    return fit_decimal(number, *decimal_parts(kind))
 
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {

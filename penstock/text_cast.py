@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Context, Decimal, InvalidOperation
+from functools import cache
 from typing import Any
 
 from penstock import instant
@@ -106,7 +107,7 @@ def fit_decimal(value: Decimal | int, precision: int, scale: int) -> Decimal:
         digits = f"{exact.adjusted() + 1} digits before the point, where it has {whole}"
         raise ValueError(f"{value} does not fit in decimal({precision},{scale}): {digits}")
     # Not before it is known to be small: an exponent may be of any size.
-    found = EXACT.quantize(exact, Decimal(1).scaleb(-scale))
+    found = EXACT.quantize(exact, _unit(scale))
     if found != exact:
         more = f"it has more than {scale} digits after the point"
         raise ValueError(f"{value} does not fit in decimal({precision},{scale}): {more}")
@@ -121,6 +122,12 @@ def fits(value: int, type_name: str) -> int:
     return value
 
 
+@cache
+def _unit(scale: int) -> Decimal:
+    return Decimal(1).scaleb(-scale)
+
+
+@cache
 def decimal_parts(type_name: str) -> tuple[int, int]:
     """The precision and the scale of a decimal type."""
     precision, scale = re.findall(r"-?\d+", type_name)

@@ -193,6 +193,8 @@ def test_limits_of_avro():
     value = (ONE + ONE) * 5 + ONE + NONE
     assert of_kafka([value], "v long", CHAIN, Limits(depth=6)) == [{"v": 1}]
     assert "nested deeper than 5" in of_kafka([value], "v long", CHAIN, Limits(depth=5))[0]
+    value = (ONE + ONE) * 499 + ONE + NONE
+    assert of_kafka([value], "v long", CHAIN, Limits(depth=500)) == [{"v": 1}]
     value = ONE + number(50) + NONE * 3
     assert of_kafka([value], "v long", FULL, Limits(items=55)) == [{"v": 1}]
     assert "more than 54 items" in of_kafka([value], "v long", FULL, Limits(items=54))[0]

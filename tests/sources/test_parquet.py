@@ -91,6 +91,7 @@ MISFITS = [
     (pa.array([[1]]), "long", [], "[1] is not an integer"),
     (pa.array([{"a": 1}]), "long", [], "{'a': 1} is not an integer"),
     (pa.array([datetime.time(1)]), "string", [], "is not text"),
+    (pa.array([NOON], pa.timestamp("us", tz="No/Where")), "string", [], "No/Where"),
 ]
 
 

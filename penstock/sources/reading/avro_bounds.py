@@ -27,6 +27,11 @@ class Node:
     parts: list[Node] = field(default_factory=list)
     size: int = 0
     nothing: int | None = None
+    bits: int = field(init=False)
+    sized: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bits, self.sized = _NUMBERS.get(self.word, 0), self.word in _SIZED
 
 
 KEY = Node("string")
@@ -92,10 +97,13 @@ class _Walk:
                 self.items += 1
                 if self.items > most:
                     raise self._too_many()
-                if node.word in _SIZED:
-                    self._skip(self._long() if node.word in _LED else node.size)
-                elif node.word in _NUMBERS:
-                    self._long(_NUMBERS[node.word])
+                if node.bits:
+                    self._long(node.bits)
+                elif node.sized:
+                    size = self._long() if node.word in _LED else node.size
+                    self.at += size
+                    if not 0 <= size <= len(data) - self.at + size:
+                        raise _Refused(f"a length of {size} where {len(data) - self.at + size} bytes are left")
                 elif node.word == "enum":
                     self._one_of(node.size, "a symbol")
                 elif node.word == "boolean":
@@ -136,11 +144,6 @@ class _Walk:
         if not 0 <= number < count:
             raise _Refused(f"{what} is number {number} of {count}")
         return number
-
-    def _skip(self, size: int) -> None:
-        if not 0 <= size <= len(self.data) - self.at:
-            raise _Refused(f"a length of {size} where {len(self.data) - self.at} bytes are left")
-        self.at += size
 
     def _long(self, bits: int = 63) -> int:
         byte = self.data[self.at]

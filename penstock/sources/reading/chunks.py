@@ -126,7 +126,7 @@ def _text(table: pa.RecordBatch, row: int) -> str:
 def _value(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py()
-    except (ValueError, OverflowError):  # a time that Python has no word for, or text that is not UTF-8
+    except Exception:  # a time or a zone that Python has no word for, or text that is not UTF-8
         return scalar.value if hasattr(scalar, "value") else scalar.as_buffer().to_pybytes()
 
 
