@@ -9,7 +9,7 @@ from penstock.sources.limits import Limits
 _SIGNS = bytes(sign for sign in range(256) if sign not in b"[]{}")
 _ALIKE = bytes.maketrans(b"{}", b"[]")
 _LOWER, _OPENED = np.uint8(0x20), np.uint8(0x7B)  # [ and { differ by one bit
-PART = 1 << 16
+PART = 1 << 18
 
 
 def beyond(text: bytes, starts: np.ndarray, ends: np.ndarray, limits: Limits) -> dict[int, str]:
