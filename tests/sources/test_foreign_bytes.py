@@ -103,6 +103,13 @@ def test_many_values_on_a_line_are_no_row_before_they_take_memory():
     assert from_json([line, b'{"n": 2}'], "n long") == ["more than 1,000,000 items", {"n": 2}]
 
 
+def test_an_object_of_many_keys_is_a_row_and_soon():
+    line = b"{" + b",".join(b'"k%d": 1' % number for number in range(200_000)) + b', "n": 1}'
+    began = time.process_time()
+    assert from_json([line], "n long") == [{"n": 1}]
+    assert time.process_time() - began < 2  # some tenths of a second
+
+
 def test_limits_of_a_directory_and_of_a_table(tmp_path):
     (tmp_path / "a.json").write_bytes(nested(3) + b"\n" + nested(4) + b"\n")
     stream = ps.directory(tmp_path, schema="n long", limits=ps.Limits(depth=3))

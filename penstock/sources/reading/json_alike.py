@@ -50,7 +50,9 @@ class Alike:
 
 
 def alike(value: bytes) -> Alike | None:
-    """What an object looks like, if it is flat and plain."""
+    """What an object looks like, if it is flat and plain, and not so long that others could hardly be like it."""
+    if len(value) > 10 * LONGEST:
+        return None
     try:
         text = value.decode()
     except UnicodeDecodeError:

@@ -27,7 +27,6 @@ from penstock.sources.reading.conform import (
     doubtful,
     from_text,
     row_of,
-    shortened,
     value_of,
 )
 from penstock.sources.reading.json_bounds import beyond
