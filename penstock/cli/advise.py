@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +13,7 @@ import typer
 from penstock.cli.loading import load
 from penstock.cli.why import checkpoint_store
 from penstock.errors import PenstockError
+from penstock.monitor.advise.goals import Goals, goals_of
 from penstock.monitor.harmless import worded
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 EPILOG = """Examples:
 
 * `penstock advise team_scores.py`
+* `penstock advise team_scores.py --complete 0.999 --latency "10 seconds"`
 * `penstock advise team_scores.py checkpoints/team-scores --late 0.01`
 * `penstock advise checkpoints/team-scores --json`
 """
@@ -37,30 +41,37 @@ def advise(
         ),
     ],
     rows: Annotated[
-        int, typer.Option(min=1, metavar="NUMBER", help="About how many events the delays are tried on.")
-    ] = 20_000,
-    late: Annotated[
-        float, typer.Option(min=0.0, max=1.0, metavar="SHARE", help="Which share of the events may be late.")
-    ] = 0.001,
+        int, typer.Option(min=1, metavar="NUMBER", help="How many events the delays are tried on, at most.")
+    ] = 200_000,
+    complete: Annotated[
+        str, typer.Option(metavar="SHARE", help="Which share of the rows of a window its on-time pane is to hold.")
+    ] = "0.99",
+    late: Annotated[str | None, typer.Option(metavar="SHARE", help="Which share of the events may be late.")] = None,
+    latency: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="How long after the end of its window an answer may come."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> None:
-    """Say what each delay of the watermark would save and cost, and whether the job wants a stream at all.
+    """Say how complete answers are with each delay of the watermark, how late, and whether the job wants a stream.
 
-    With a file some of what its sources have is read, and every delay is tried on it by the engine; with a checkpoint
+    With a file some of what its sources have is read, and every delay is played on it by the engine; with a checkpoint
     beside it the events of its last batches are, under their own clocks. A checkpoint alone tells what was counted
-    while it ran. Nothing is written, and no Spark is started.
+    while it ran. The shortest delay that reaches the goals is recommended; where they cannot be had together, which
+    not, and what comes nearest. Nothing is written, and no Spark is started.
     """
-    told = _told(places, rows, late)
+    goals = goals_of(complete, late, latency)
+    told = _told(places, rows, goals)
     if as_json:
         print(json.dumps(worded(told.plain()), indent=2, default=str))
         return
     from penstock.monitor.advise.words import lines
 
-    for line in lines(told):
+    for line in lines(told, shutil.get_terminal_size().columns if sys.stdout.isatty() else None):
         print(line)
 
 
-def _told(places: list[str], rows: int, late: float) -> Advice:
+def _told(places: list[str], rows: int, goals: Goals) -> Advice:
     from penstock.checkpoint.status import standing
     from penstock.monitor.advise.advice import of_record, of_run, of_stream
     from penstock.monitor.why.batches import observations
@@ -72,8 +83,8 @@ def _told(places: list[str], rows: int, late: float) -> Advice:
             "write penstock advise team_scores.py checkpoints/team-scores",
         )
     if len(places) == 2:
-        return of_run(load(places[0]), places[0], checkpoint_store(places[1]), rows, late)
+        return of_run(load(places[0]), places[0], checkpoint_store(places[1]), rows, goals)
     if os.path.isdir(places[0]) or "://" in places[0]:
         store = checkpoint_store(places[0])
-        return of_record(standing(store).name, observations(store), late)
-    return of_stream(load(places[0]), places[0], rows, late)
+        return of_record(standing(store).name, observations(store), goals)
+    return of_stream(load(places[0]), places[0], rows, goals)

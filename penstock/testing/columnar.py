@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.arrow import from_arrow, to_arrow
 from penstock.batch import Arrival, Counts, Outcome, PartitionClock, StageOutcome, Tick
 from penstock.engine.compiled import Compiled
-from penstock.engine.ingest import counted, report_of
+from penstock.engine.ingest import Report, counted, report_of
 from penstock.engine.operators.operator import Outgoing
 from penstock.engine.rows import Bad, Read, SourceBatch, stamped_rows
 from penstock.engine.stages import StageStepped, WindowEngine, engine_of
@@ -36,6 +36,7 @@ class ColumnarRun:
         self.memories = [engine.start() for engine in self.engines]
         self.given = [0] * len(self.engines)
         self.clock = ClockState()
+        self.reports: list[Report] = []
         self.totals = Counts()
         self.bad: dict[str, list[int]] = {}
 
@@ -74,6 +75,7 @@ class ColumnarRun:
         playing.sources(arrivals)
         stepped = [playing.stage(number) for number in range(len(self.engines))]
         holds = [one.hold for one in stepped]
+        self.reports = playing.reports
         self.clock = end_batch(self.flow, self.clock, playing.reports, now, tick, holds)
         self.totals += playing.counts
         refuse_bad(self.flow, self.bad, arrivals, playing.bad)
@@ -135,7 +137,7 @@ class _Playing:
         self.run, self.now = run, now
         self.waiting: list[list[Any]] = [[] for _ in run.engines]
         self.late: list[list[tuple[int, pa.Table]]] = [[] for _ in run.engines]
-        self.reports: list[Any] = []
+        self.reports: list[Report] = []
         self.bad: list[Quarantined] = []
         self.counts = Counts()
 
@@ -144,7 +146,7 @@ class _Playing:
         flow = self.run.flow
         for batch, mine in self.run._batches(arrivals):
             one = next(one for one in flow.inputs if one.source.name == batch.source)
-            rows = [dict(arrival.row) for arrival in mine]
+            rows = [arrival.row for arrival in mine]
             stamped = stamped_rows(one, batch, self.now)
             self.reports.append(report_of(batch, stamped))
             self.counts += Counts(read=len(mine)) + counted(stamped)
@@ -189,7 +191,7 @@ class _Playing:
             return StageOutcome(tuple(panes), (), tuple(late))
         return StageOutcome((), tuple(row_values(plan.outputs, stepped.outputs)), tuple(late))
 
-    def _feed(self, feed: Feed, batch: SourceBatch, stamped: Read, rows: Sequence[dict[str, Any]]) -> None:
+    def _feed(self, feed: Feed, batch: SourceBatch, stamped: Read, rows: Sequence[Mapping[str, Any]]) -> None:
         """Rows that have their event time, to a stage that reads them."""
         engine, watermark = self.run.engines[feed.stage], self.run.clock.of(feed.stage)
         part = engine.arrived(feed.entry, feed.input, batch, stamped, watermark)
@@ -199,9 +201,11 @@ class _Playing:
         if part.late is not None:
             self.late[feed.stage].append((feed.entry, engine.late(feed.entry, [part.late], watermark)))
 
-    def _reject(self, batch: SourceBatch, rows: Sequence[dict[str, Any]], bad: Sequence[Bad]) -> None:
+    def _reject(self, batch: SourceBatch, rows: Sequence[Mapping[str, Any]], bad: Sequence[Bad]) -> None:
         self.bad += [
-            Quarantined(rows[one.row], batch.source, batch.partition, int(batch.offsets[one.row]), one.step, one.reason)
+            Quarantined(
+                dict(rows[one.row]), batch.source, batch.partition, int(batch.offsets[one.row]), one.step, one.reason
+            )
             for one in bad
         ]
 

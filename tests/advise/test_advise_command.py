@@ -48,10 +48,12 @@ def test_on_a_stream(advise: Any) -> None:
         "delay",
         "late",
         "answers after",
-        "windows held",
+        "complete",
+        "9 in 10",
+        "held",
         "2 s ",
-        "  now",
-        "recommended: ps.bounded(",
+        " now",
+        "not enough to tell how complete on-time panes are",
     ):
         assert part in out
     assert "a stream? Yes" in out
@@ -63,17 +65,62 @@ def test_on_a_run_and_on_its_record(advise: Any) -> None:
     assert (exact["exact"], counted["exact"]) == (True, False)
     assert exact["events"] == counted["events"] == 15 * 300
     assert exact["lateness"] == counted["lateness"]
-    most = {row["delay"]: row["late"] for row in counted["rows"]}
-    assert all(row["late"] <= most[row["delay"]] for row in exact["rows"])
+    # What was counted is the least that is complete, and the most that is late, with the same delay or a shorter one.
+    for row in exact["rows"]:
+        shorter = [one for one in counted["rows"] if one["delay"] <= row["delay"]][-1]
+        assert row["late"] <= shorter["late"]
+        assert row["complete"] is None or row["complete"] >= shorter["complete"]
     _, out, _ = advise("checkpoint")
     assert "late at most" in out
     assert "name the pipeline's file too, and each delay is tried" in out
 
 
-def test_what_may_be_late_is_asked(advise: Any) -> None:
-    strict = json.loads(advise("game.py", "--json", "--rows", "3000", "--late", "0")[1])
-    loose = json.loads(advise("game.py", "--json", "--rows", "3000", "--late", "0.5")[1])
-    assert loose["recommended"]["delay"] == 0 < strict["recommended"]["delay"] + strict["recommended"]["lateness"]
+SHORT = PIPELINE.replace("faults=", "disorder='1 second', faults=").replace("0.02", "0.02, straggler_delay='4 seconds'")
+
+
+def test_goals_are_asked(advise: Any) -> None:
+    Path("game.py").write_text(SHORT)
+    asked = json.loads(advise("game.py", "--json", "--rows", "12000", "--late", "0.5", "--complete", "0.9")[1])
+    assert asked["goals"] == {"complete": 0.9, "late": 0.5, "latency": None}
+    assert asked["recommended"]["complete"] >= 0.9
+    assert asked["recommended"]["unmet"] == []
+    soon = ("--complete", "0.99", "--latency", "1 second")
+    _, out, _ = advise("game.py", "--rows", "12000", *soon)
+    assert "cannot be had together: 99.00 % complete takes ps.bounded(" in out
+    assert "within 1 s it is " in out
+    assert " of their window's rows, and come " in out
+    assert " counted; left out: " in out
+
+
+def test_machines_have_what_they_had_and_more(advise: Any) -> None:
+    told = json.loads(advise("game.py", "checkpoint", "--json")[1])
+    assert {"name", "exact", "events", "span", "current", "follows", "lateness", "partitions", "rows", "recommended",
+            "verdict"} < set(told)  # fmt: skip
+    assert {"delay", "late", "share", "after_end", "held", "now"} < set(told["rows"][0])
+    told = json.loads(advise("checkpoint", "--json")[1])
+    assert {"delay", "share", "lateness", "tail", "whole"} < set(told["recommended"])
+
+
+@pytest.mark.parametrize(("goal", "parts"), [
+    (("--complete", "99"), ("--complete is '99', which is not a share",
+                            "the share of its rows that an on-time pane holds, from 0 to 1", "write --complete 0.99")),
+    (("--complete", "99.5%"), ("is not a share", "from 0 to 1", "write --complete 0.995")),
+    (("--complete", "-0.1"), ("--complete is '-0.1'", "from 0 to 1", "write --complete 0.99")),
+    (("--complete", "most"), ("--complete is 'most'", "from 0 to 1", "write --complete 0.99")),
+    (("--late", "2"), ("--late is '2', which is not a share", "the events that may be late, from 0 to 1",
+                       "write --late 0.02")),
+    (("--late", "nan"), ("--late is 'nan', which is not a share", "from 0 to 1", "write --late 0.001")),
+    (("--latency", "5 lightyears"), ("--latency '5 lightyears' has the unknown unit 'lightyears'",
+                                     "a number and a unit, from microseconds to weeks", "known: ")),
+    (("--latency", "-5 seconds"), ("--latency is '-5 seconds', which is negative", "no time shorter than nothing",
+                                   'write --latency="0" or a positive duration')),
+    (("--latency", "5"), ("--latency '5' cannot be read", "a number and a unit", 'write it as in "5 minutes"')),
+])  # fmt: skip
+def test_goals_that_cannot_be_asked(advise: Any, goal: tuple[str, str], parts: tuple[str, str, str]) -> None:
+    code, _, err = advise("game.py", *goal)
+    said = " ".join(err.split())
+    assert code == 1
+    assert [part for part in parts if part not in said] == []
 
 
 def test_a_hostile_name_does_nothing_to_a_terminal(advise: Any) -> None:

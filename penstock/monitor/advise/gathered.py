@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.batch import Arrival, Tick
-from penstock.duration import SECOND
+from penstock.duration import DAY, SECOND, WEEK
 from penstock.engine.rows import SourceBatch, stamped_rows
 from penstock.flow import Flow
 from penstock.monitor.lateness import Behind, Lateness
@@ -19,9 +19,12 @@ from penstock.monitor.why.events import arrivals, refuse_unread
 from penstock.monitor.why.replay import Replay
 from penstock.plan import Input, Plan
 from penstock.sources.source import Chunk, Offsets
+from penstock.window import Calendar, EventPair, Sliding, WindowRule
 
-ROWS = 20_000  # that are tried
+ROWS = 200_000  # that are tried at most
 BATCHES = 200
+LENGTHS = 20  # of a window: a stream that spans so many, and what comes behind, is long enough
+BEHIND = 4  # times as long as all but one in a thousand events are behind
 PATIENCE = 3  # looks at sources that have nothing more
 
 
@@ -29,7 +32,8 @@ PATIENCE = 3  # looks at sources that have nothing more
 class Gathered:
     """Events in the batches they came in, and how far behind the newest of their partition each came.
 
-    `newest` is what partitions had reached before, where a run is looked at from the middle on.
+    `newest` is what partitions had reached before, where a run is looked at from the middle on; `first` is how many
+    events the first read gave. `columns` are those of each batch, once it was played.
     """
 
     batches: list[tuple[list[Arrival], Tick]] = field(default_factory=list)
@@ -37,6 +41,8 @@ class Gathered:
     times: list[tuple[int, int]] = field(default_factory=list)
     newest: dict[tuple[str, str], int] = field(default_factory=dict)
     whole: bool = False
+    first: int = 0
+    columns: dict[int, Any] = field(default_factory=dict, repr=False)
 
     @property
     def events(self) -> int:
@@ -56,22 +62,23 @@ class Gathered:
 
 def from_sources(flow: Flow, rows: int = ROWS, *, clock: Callable[[], int] = lambda: time.time_ns() // 1000,
                  wait: Callable[[float], None] = time.sleep) -> Gathered:  # fmt: skip
-    """About so many rows of what the sources have from their start, in batches a second apart."""
+    """Rows of what the sources have from their start, in batches a second apart: at most about so many, and no more
+    than tell what there is to tell of the windows."""
     refuse_unread(flow)
     found, behind, now = Gathered(), Behind(), clock()
     inputs = flow.inputs
     at: dict[str, Offsets] = {one.source.name: one.source.reader.start() for one in inputs}
     quiet = 0
-    while found.events < rows and len(found.batches) < BATCHES and quiet < PATIENCE:
+    while found.events < rows and len(found.batches) < 2 * BATCHES and quiet < PATIENCE:
         # A share of what is asked for, so that there are batches enough between which the watermark moves.
-        since, at = at, {one.source.name: one.source.reader.latest(at[one.source.name], now, max(rows // 100, 1))
+        since, at = at, {one.source.name: one.source.reader.latest(at[one.source.name], now, max(rows // BATCHES, 1))
                          for one in inputs}  # fmt: skip
         taken = [row for one in inputs for row in _read(found, one, since, at, now, behind)]
         found.batches.append((taken, _tick(inputs, at, now)))
         found.whole = all(one.source.reader.finished(at[one.source.name], now) for one in inputs)
         quiet = 0 if taken else quiet + 1
         now += SECOND
-        if found.whole:
+        if found.whole or _spans_enough(found, flow):
             break
     if not found.events:
         raise Unexplained(
@@ -79,7 +86,8 @@ def from_sources(flow: Flow, rows: int = ROWS, *, clock: Callable[[], int] = lam
             "a delay is tried on events that were there",
             "let them have some first; a few thousand are enough",
         )
-    found.batches = _trimmed(found.batches)
+    found.first = len(found.batches[0][0])
+    found.batches = _split(_trimmed(found.batches))
     return found
 
 
@@ -104,6 +112,7 @@ def from_run(replay: Replay, rows: int = ROWS) -> Gathered:
         spared = tuple((one.source, one.partition) for one in after if not one.silent_for)
         taken = [row for one, chunk in chunks for row in found.take(one, chunk, batch.now, behind)]
         found.batches.append((taken, Tick(batch.now, None, names, behind=spared)))
+    found.first = len(found.batches[0][0])
     return found
 
 
@@ -131,12 +140,54 @@ def _trimmed(batches: list[tuple[list[Arrival], Tick]]) -> list[tuple[list[Arriv
     return batches[: last + 1]
 
 
+def _spans_enough(found: Gathered, flow: Flow) -> bool:
+    """Whether the events span many windows. Of sessions and the like, which have no length, all is read that was asked
+    for; of others no more, for the shorter a stream is, the shorter are its batches, as they are in a run."""
+    lengths = [_length(stage.window) for stage in flow.stages if isinstance(stage, Plan)]
+    if not found.times or not lengths or any(length is None for length in lengths):
+        return False
+    moved = max(high for _, high in found.times) - found.times[0][1]
+    longest = max(length for length in lengths if length is not None)
+    return moved >= LENGTHS * longest + BEHIND * all_delays(found.lateness.values()).quantile(0.999)
+
+
+def _length(window: WindowRule) -> int | None:
+    match window:
+        case Sliding(size=size):
+            return size
+        case EventPair(distance=distance):
+            return distance
+        case Calendar(unit=unit):
+            return {"day": DAY, "week": WEEK, "month": 31 * DAY}[unit]
+    return None
+
+
+def _split(batches: list[tuple[list[Arrival], Tick]]) -> list[tuple[list[Arrival], Tick]]:
+    """Few batches as more of them, a second apart: the watermark moves only between them."""
+    pieces = BATCHES // len(batches)
+    if pieces < 2:
+        return batches
+    found, now = [], batches[0][1].now or 0
+    for rows, tick in batches:
+        partitions: dict[tuple[str, str], list[Arrival]] = {}
+        for row in rows:
+            partitions.setdefault((row.source, row.partition), []).append(row)
+        for piece in range(1, pieces + 1):
+            some = [row for mine in partitions.values()
+                    for row in mine[len(mine) * (piece - 1) // pieces : len(mine) * piece // pieces]]  # fmt: skip
+            # Who has more of this batch to give is not silent.
+            behind = tick.behind if piece == pieces else tuple({**dict.fromkeys(tick.behind), **partitions})
+            found.append((some, replace(tick, now=now, behind=behind)))
+            now += SECOND
+    return found
+
+
 def pace(found: Gathered) -> tuple[int, float | None]:
     """How much event time the events span, and how many come in a second of it, once the first batch is there."""
     if not found.times:
         return 0, None
     moved = max(high for _, high in found.times) - found.times[0][1]
-    after = sum(len(rows) for rows, _ in found.batches[1:])
+    after = found.events - found.first
     span = max(high for _, high in found.times) - min(low for low, _ in found.times)
     return span, after * SECOND / moved if moved > 0 and after else None
 
@@ -149,17 +200,19 @@ def all_delays(lateness: Iterable[Lateness]) -> Lateness:
     return whole
 
 
-def plan_with(plan: Plan, delay: int) -> Plan:
-    """The same windows with a watermark that waits so long; bad rows are no reason to stop."""
+def plan_with(plan: Plan, delay: int | None, lateness: int | None = None) -> Plan:
+    """The same windows with a watermark that waits so long, or its own; bad rows are no reason to stop."""
     from penstock.event_time import Bounded
 
     def waiting(one: Input) -> Input:
         assert one.time is not None
-        old = one.time.watermark
-        rule = Bounded(delay=delay, idle=old.idle, when_idle=old.when_idle, max_skew=old.max_skew)
+        rule = one.time.watermark
+        if delay is not None:
+            rule = Bounded(delay=delay, idle=rule.idle, when_idle=rule.when_idle, max_skew=rule.max_skew)
         return replace(one, time=replace(one.time, watermark=rule), source=replace(one.source, max_bad=None))
 
-    return replace(plan, inputs=tuple(waiting(one) for one in plan.inputs))
+    takes = plan.lateness if lateness is None else lateness
+    return replace(plan, lateness=takes, inputs=tuple(waiting(one) for one in plan.inputs))
 
 
 def median(values: Sequence[int]) -> int | None:

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from penstock.batch import Tick
 from penstock.duration import SECOND
-from penstock.engine.watermark import ClockState, Spoken
-from penstock.event_time import Bounded, Percentile, TimeBase
-from penstock.instant import MAX_TIME, MIN_TIME
+from penstock.event_time import Bounded, FromColumn, Percentile, Punctuated, TimeBase
+from penstock.instant import MAX_TIME, MIN_TIME, plus
 from penstock.monitor.advise.gathered import Gathered, median, plan_with
+from penstock.monitor.advise.goals import WINDOWS, Goals
+from penstock.monitor.advise.played import Ends, Played, ends, play
 from penstock.monitor.lateness import Lateness
 from penstock.monitor.observation import Observation
 from penstock.plan import Plan
-from penstock.testing.columnar import ColumnarRun
 
 SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
+CLOSE = 1.2  # times longer: no more than that is gained by trying both of two delays
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A delay: how many events it makes late, what share that is, how long after the end of a window its answer comes
-    (in event time), and the most windows that were held. `now` marks the delay that the pipeline has."""
+    """A delay, and what it does. `late` events are dropped, `share` of all; the middle answer comes `after_end` of its
+    window, in event time, and at most so many windows are `held`. `now` marks the rule that the pipeline has, which is
+    not a fixed delay where `moves`.
+
+    On-time panes hold the share `complete` of the rows that ever came for their windows: that of the middle window is
+    `median`, and nine in ten have `worst` or more. It is of so many `windows` and `rows`; `open` ones are left out, and
+    where they are too few `tells` is false.
+    """
 
     delay: int
     late: int
@@ -32,12 +38,22 @@ class Row:
     after_end: int | None
     held: int | None
     now: bool = False
+    complete: float | None = None
+    median: float | None = None
+    worst: float | None = None
+    windows: int | None = None
+    rows: int | None = None
+    open: int = 0
+    tells: bool = True
+    moves: bool = False
 
 
 def delays(lateness: Lateness, current: int | None) -> list[int]:
     """The delays that are worth trying: none, what is used now, and what was observed, rounded up."""
-    found = {0, *(nice(lateness.quantile(p)) for p in SHARES)}
-    return sorted(found | ({current} if current is not None else set()))
+    found = sorted({nice(lateness.quantile(p)) for p in SHARES[1:]})
+    # A delay that makes half of the events late is none; of two that are nearly the same the longer is enough.
+    apart = {one for one, after in pairwise([*found, MAX_TIME]) if CLOSE * one < after}
+    return sorted({0, *apart} | ({current} if current is not None else set()))
 
 
 def nice(delay: int) -> int:
@@ -63,32 +79,78 @@ def follows_delays(time: TimeBase | None) -> bool:
     return time is not None and isinstance(time.watermark, Percentile)
 
 
+def moves(time: TimeBase | None) -> bool:
+    """Whether the rule has no fixed delay: what is observed sets it, or the rows say how far time is."""
+    return time is not None and isinstance(time.watermark, (Percentile, FromColumn, Punctuated))
+
+
+@dataclass
+class Trial:
+    """Windows and events on which rules are played, and what is needed to judge them.
+
+    A window is judged if it began after the recording did, and if the recording goes on for so long beyond its end that
+    what comes later is a tenth of what the goal lets be missing: the others have rows that nobody has seen.
+    """
+
+    plan: Plan
+    found: Gathered
+    goals: Goals
+    current: int | None = None
+    ends: Ends = field(init=False)
+    behind: Lateness = field(init=False)
+    begun: int = field(init=False)
+    settling: int = field(init=False)
+    settled: int = field(init=False)
+    tried: dict[int, Row] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.ends = ends(self.plan, self.found)
+        first = play(plan_with(self.plan, 0), self.found)
+        self.behind = first.behind
+        begun = max(self.found.newest.values(), default=first.begun)
+        self.begun = MAX_TIME if begun is None else begun
+        self.settling = self.behind.quantile(self.goals.beyond) if self.behind.total else 0
+        self.settled = plus(first.reached, -self.settling)
+        self.tried[0] = self._row(0, first, now=self.current == 0)
+
+    @property
+    def rows(self) -> list[Row]:
+        """What was tried, from the shortest delay on."""
+        return [self.tried[delay] for delay in sorted(self.tried)]
+
+    @property
+    def before(self) -> int:
+        """How many windows began before the recording."""
+        return self.ends.begun_before(self.begun)
+
+    def row(self, delay: int) -> Row:
+        """A delay, played."""
+        if delay not in self.tried:
+            played = play(plan_with(self.plan, delay), self.found)
+            self.tried[delay] = self._row(delay, played, now=delay == self.current)
+        return self.tried[delay]
+
+    def as_it_is(self) -> Row:
+        """The pipeline's own rule, which finds its delay by itself."""
+        played = play(plan_with(self.plan, None), self.found)
+        return replace(self._row(played.delay, played, now=True), moves=True)
+
+    def with_lateness(self, delay: int, lateness: int) -> float:
+        """The share of events that are late where complete windows take corrections for so long."""
+        return play(plan_with(self.plan, delay, lateness), self.found).late / max(self.found.events, 1)
+
+    def _row(self, delay: int, played: Played, *, now: bool) -> Row:
+        found = self.ends.judge(played, self.begun, self.settled)
+        tells = found.windows >= WINDOWS and found.rows >= self.goals.rows
+        share = played.late / max(self.found.events, 1)
+        return Row(delay, played.late, share, found.after_end, played.held, now, found.complete, found.median,
+                   found.worst, found.windows, found.rows, found.open, tells)  # fmt: skip
+
+
 def tried(plan: Plan, found: Gathered, waits: Sequence[int], current: int | None) -> list[Row]:
     """Each delay, tried by running the windows over the events with it."""
-    return [_tried(plan, found, delay, delay == current) for delay in waits]
-
-
-def _tried(plan: Plan, found: Gathered, delay: int, now: bool) -> Row:
-    run = _begun(plan_with(plan, delay), found)
-    held, after, newest = 0, [], MIN_TIME
-    for rows, tick in found.batches:
-        outcome = run.batch(rows, tick)
-        held = max(held, run.open_windows())
-        after += [newest - pane.window.end for pane in outcome.panes
-                  if pane.timing == "on_time" and pane.op > 0 and pane.window.end < MAX_TIME]  # fmt: skip
-        newest = max([newest, *(one.newest for one in run.partitions() if one.newest is not None)])
-    late = run.totals.late
-    return Row(delay, late, late / max(found.events, 1), median(after), held, now)
-
-
-def _begun(plan: Plan, found: Gathered) -> ColumnarRun:
-    """A run that has heard what its partitions had reached before."""
-    run = ColumnarRun(plan)
-    if found.newest:
-        names = tuple(found.newest)
-        run.clock = ClockState(spoken={name: Spoken(newest) for name, newest in found.newest.items()})
-        run.batch([], Tick(found.batches[0][1].now, None, names, behind=names))
-    return run
+    trial = Trial(plan, found, Goals(), current)
+    return [trial.row(delay) for delay in waits]
 
 
 def counted(lateness: Lateness, seen: Sequence[Observation], waits: Sequence[int], current: int | None) -> list[Row]:
@@ -99,7 +161,9 @@ def counted(lateness: Lateness, seen: Sequence[Observation], waits: Sequence[int
     for delay in waits:
         beyond = lateness.beyond(delay)
         more = None if rate is None or current is None else max(round(held + rate * (delay - current) / SECOND), 0)
-        rows.append(Row(delay, beyond, beyond / max(lateness.total, 1), delay + apart, more, delay == current))
+        share = beyond / max(lateness.total, 1)
+        # A row is missing from an on-time pane only if it came behind the watermark, which is at most as many.
+        rows.append(Row(delay, beyond, share, delay + apart, more, delay == current, complete=1 - share))
     return rows
 
 

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Iterator
 
 from penstock.duration import SECOND, words
 from penstock.monitor.advise import verdict as wants
 from penstock.monitor.advise.advice import Advice, Recommended
+from penstock.monitor.advise.goals import WINDOWS
 from penstock.monitor.advise.verdict import Verdict
 from penstock.monitor.harmless import harmless
+from penstock.wording import many
 
 
-def lines(told: Advice) -> list[str]:
-    """An advice, line by line, that a terminal can be given."""
-    return [harmless(line) for line in _lines(told)]
+def lines(told: Advice, width: int | None = None) -> list[str]:
+    """An advice, line by line, that a terminal can be given; no line is wider than it where its width is known."""
+    plain = [harmless(line) for line in _lines(told)]
+    return plain if width is None else [part for line in plain for part in _wrapped(line, width)]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()))
+    return [line] if len(line) <= width else textwrap.wrap(line, width, subsequent_indent=f"{indent}  ")
 
 
 def _lines(told: Advice) -> Iterator[str]:
     how = "tried on" if told.exact else "counted while it ran:"
-    yield f"{told.name}: {how} {told.events:,} events" + (f" that span {_brief(told.span)}" if told.span else "")
+    batches = f", in {many(told.batches, 'batch', 'batches')}" if told.exact else ""
+    yield (
+        f"{told.name}: {how} {told.events:,} events"
+        + (f" that span {_brief(told.span)}" if told.span else "")
+        + batches
+    )
     yield "behind the newest of their partition: " + ", ".join(
         f"{name} {_brief(length)}" for name, length in told.lateness.items()
     )
@@ -29,41 +44,104 @@ def _lines(told: Advice) -> Iterator[str]:
         yield ""
         yield from _table(told)
         yield ""
+        yield from _meaning(told)
+        yield ""
     if told.recommended is not None:
         yield from _recommended(told.recommended, told)
+    elif told.rows:
+        yield from _not_enough(told)
     yield from _verdict(told.verdict)
 
 
 def _table(told: Advice) -> Iterator[str]:
-    late = "late" if told.exact else "late at most"
-    yield f"{'delay':>10}  {late:>12}  {'share':>8}  {'answers after':>13}  {'windows held':>12}"
+    """The delays; where each was played, also what nine windows in ten held."""
+    least, most = ("", "") if told.exact else (" at least", " at most")
+    worst = f"{'9 in 10':>9}" if told.exact else ""
+    yield (f"{'delay':>10}  complete{least}{worst}  {'late' + most:>12}  {'share':>8}  {'answers after':>13}"
+           f"  {'held':>6}")  # fmt: skip
     for row in told.rows:
         after = "-" if row.after_end is None else _brief(row.after_end)
         held = "-" if row.held is None else f"{'' if told.exact else '~'}{row.held:,}"
-        mark = "  now" if row.now else ""
-        yield f"{_brief(row.delay):>10}  {row.late:>12,}  {_share(row.share):>8}  {after:>13}  {held:>12}{mark}"
+        complete = f"{_floor(row.complete if row.tells else None):>{len(least) + 8}}"
+        worst = f"{_floor(row.worst if row.tells else None):>9}" if told.exact else ""
+        yield (f"{_brief(row.delay):>10}  {complete}{worst}  {row.late:>12,}  {_share(row.share):>8}  {after:>13}"
+               f"  {held:>6}{' now' if row.now else ''}")  # fmt: skip
+
+
+def _meaning(told: Advice) -> Iterator[str]:
+    if not told.exact or told.endless:
+        return
+    first = told.rows[0]
+    yield ("complete: of all rows that came for a window, however late, the share that its on-time pane held; nine "
+           "windows in ten held the share beside it, or more")  # fmt: skip
+    out = [f"{told.before:,} began before the recording"] if told.before else []
+    out += [f"{first.open:,} were open at its end, or ended less than {_brief(told.settling)} before it"
+            if told.settling else f"{first.open:,} were open at its end"] if first.open else []  # fmt: skip
+    yield f"{many(first.windows or 0, 'window')} counted" + (f"; left out: {', '.join(out)}" if out else "")
+    if any(not row.tells for row in told.rows) and first.tells:
+        yield "a longer delay leaves more windows open; where too few are left, nothing is said of them"
+
+
+def _not_enough(told: Advice) -> Iterator[str]:
+    first = told.rows[0]
+    if told.endless:
+        yield "no delay is recommended: a global window has no end, so that no pane of it is on time and no row late"
+        return
+    yield (f"not enough to tell how complete on-time panes are: {many(first.windows or 0, 'window')} with "
+           f"{many(first.rows or 0, 'row')} can be looked at, and {WINDOWS} with {told.goals.rows:,} "
+           "are needed")  # fmt: skip
+    yield "  let the sources have more events first, or have more of them tried: --rows"
 
 
 def _recommended(one: Recommended, told: Advice) -> Iterator[str]:
-    rule = f'ps.bounded("{words(one.delay)}")'
-    if one.tail:
-        yield f'recommended: {rule} and lateness="{words(one.lateness)}"'
-        yield (f"  with it {_share(one.share)} are late; to wait for nearly all would take {_brief(one.whole)}, for a "
-               "few. Wait for most, and let the rest correct what was shown")  # fmt: skip
+    waited = "" if one.after_end is None else f", and come {_brief(one.after_end)} after its end"
+    lateness = f' and lateness="{words(one.lateness)}"' if one.lateness else ""
+    yield f"recommended: {_rule(one.delay)}{lateness}"
+    yield f"  on-time panes hold {_most(told)}{_floor(one.complete)} of their window's rows{waited}"
+    if one.lateness:
+        taken = f"all but {_share(one.left)}" if one.left else "those"
+        yield f"  {_share(one.share)} of the events are late; that lateness takes {taken} in, as corrections"
     else:
-        yield f"recommended: {rule}"
-        rest = f'; lateness="{words(one.lateness)}" would take those in, as corrections' if one.lateness else ""
-        yield f"  with it {_share(one.share)} are late{rest}"
+        yield f"  {_share(one.share)} of the events are late"
+    if one.tail:
+        yield f"  to wait for nearly all would take {_brief(one.whole)}, for a few: let those correct what was shown"
+    if one.sooner is not None and one.sooner.complete is not None:
+        yield f"  {_floor(one.sooner.complete)} would be there far sooner, with {_rule(one.sooner.delay)}"
+    yield from _unmet(one, told)
     if told.follows:
         yield "  the pipeline's percentile rule finds its own delay; this is where it should end up"
     elif told.current is not None and told.current == one.delay:
         yield "  that is what the pipeline has"
     elif told.current is not None:
-        other = "less" if one.delay < told.current else "more"
-        yield f"  the pipeline waits {_brief(told.current)}: {_brief(abs(told.current - one.delay))} {other} would do"
+        other = "less would do" if one.delay < told.current else "more are wanted"
+        yield f"  the pipeline waits {_brief(told.current)}: {_brief(abs(told.current - one.delay))} {other}"
     if not told.exact:
         yield "  an event behind W is late only when its windows have expired: these shares are the most there can be"
         yield "  name the pipeline's file too, and each delay is tried"
+
+
+def _most(told: Advice) -> str:
+    return "" if told.exact else "at least "
+
+
+def _unmet(one: Recommended, told: Advice) -> Iterator[str]:
+    """The goals that are missed: which of them cannot be had together, and the nearest that can be had."""
+    goals = told.goals
+    if "complete" in one.unmet and goals.latency is not None and one.instead is not None:
+        there = one.instead
+        after = "" if there.after_end is None else f", with which they come {_brief(there.after_end)} after the end"
+        yield (f"  cannot be had together: {_floor(goals.complete)} complete takes {_rule(there.delay)}{after}; within "
+               f"{_brief(goals.latency)} it is {_floor(one.complete)} at most")  # fmt: skip
+    elif "complete" in one.unmet:
+        blind = any(not row.tells for row in told.rows)
+        which = "no delay of which enough windows were over" if blind else "no delay"
+        yield f"  cannot be had: {which} makes on-time panes {_floor(goals.complete)} complete; this one comes nearest"
+    if "latency" in one.unmet and goals.latency is not None:
+        soonest = min(row.after_end for row in told.rows if row.after_end is not None)
+        yield (f"  cannot be had: an answer within {_brief(goals.latency)}; without any delay it comes "
+               f"{_brief(soonest)} after the end, for the slowest partition is waited for")  # fmt: skip
+    if "late" in one.unmet and goals.late is not None:
+        yield f"  cannot be had: no more than {_share(goals.late)} late; this comes nearest"
 
 
 def _verdict(one: Verdict) -> Iterator[str]:
@@ -96,6 +174,22 @@ def _because(one: Verdict) -> str:
 
 def _share(share: float) -> str:
     return f"{100 * share:.2f} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _floor(share: float | None) -> str:
+    """A share rounded down, so that nothing seems to be reached that is not.
+
+    >>> _floor(0.98999), _floor(0.99), _floor(1.0), _floor(None)
+    ('98.99 %', '99.00 %', '100 %', '-')
+    """
+    if share is None or share == 1:
+        return "-" if share is None else "100 %"
+    return f"{math.floor(round(10_000 * share, 6)) / 100:.2f} %"
+
+
+def _rule(delay: int) -> str:
+    """The watermark to write."""
+    return f'ps.bounded("{delay / SECOND:g} seconds")' if 0 < delay < 10 * SECOND else f'ps.bounded("{words(delay)}")'
 
 
 def _brief(length: int) -> str:

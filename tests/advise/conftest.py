@@ -1,0 +1,12 @@
+"""Few batches: one takes the same time whether it has many events or few, as here."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.monitor.advise import gathered
+
+
+@pytest.fixture(autouse=True)
+def few_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathered, "BATCHES", 50)
