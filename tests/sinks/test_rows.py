@@ -6,6 +6,8 @@ import doctest
 import itertools
 import random
 import time
+from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +20,7 @@ from penstock.sinks.fingerprint import combined, fingerprint, shown
 from penstock.sinks.redaction import shown as redacted
 from penstock.sinks.writing.net import net
 from penstock.sinks.writing.values import from_json, json_column, json_ready, stamps
-from tests.sinks.outputs import LATE, all_types, late_rows, pane, panes
+from tests.sinks.outputs import LATE, ROWS, all_types, give, late_rows, pane, panes, sinks, stored
 
 KEYS = ("team", "window_start", "window_end")
 
@@ -146,3 +148,12 @@ def test_a_password_is_not_shown(location, said):
 
 def test_the_example_of_redaction_is_true():
     assert doctest.testmod(penstock.sinks.redaction).failed == 0
+
+
+def test_a_small_decimal_has_every_digit_in_sqlite(tmp_path):
+    sink = sinks(tmp_path)["sqlite"]
+    schema = pa.schema([("price", pa.decimal128(38, 19)), ("points", pa.int64())])
+    table = pa.table({"price": [Decimal("1e-19"), Decimal("0"), Decimal("-12.5")], "points": [1, 2, 3]}, schema)
+    give(sink, table, target=replace(ROWS, schema=schema))
+    found = [row["price"] for row in stored(sink, "scores")]
+    assert found == ["0.0000000000000000001", "0.0000000000000000000", "-12.5000000000000000000"]

@@ -3,7 +3,7 @@
 | column | in SQLite |
 |---|---|
 | long, int, boolean | INTEGER |
-| double, float | REAL; NaN as the text NaN, because SQLite takes it for null |
+| double, float | REAL; NaN as the text NaN, because SQLite takes it for null; -0.0 becomes 0.0 there |
 | string | TEXT |
 | decimal | TEXT, all digits of its scale |
 | date | TEXT, `2026-01-31` |
@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from penstock.sinks.sql import list_of, quoted
 from penstock.sinks.writing.net import near, net
-from penstock.sinks.writing.values import json_texts, stamps
+from penstock.sinks.writing.values import json_column, json_texts, stamps
 
 
 def declared(kind: pa.DataType) -> str:
@@ -85,7 +85,10 @@ def _list(column: pa.Array) -> list[Any]:
         values = words.take(seen.indices).to_pylist()
     elif pa.types.is_nested(kind):
         values = json_texts(column).to_pylist()
-    elif pa.types.is_decimal(kind) or pa.types.is_date(kind):
+    elif pa.types.is_decimal(kind):
+        # Arrow's own words for small decimals have exponents: 1E-19.
+        values = json_column(column)
+    elif pa.types.is_date(kind):
         values = column.cast(pa.string()).to_pylist()
     elif pa.types.is_boolean(kind):
         values = column.cast(pa.int8()).to_pylist()
