@@ -307,6 +307,16 @@ def test_avro_that_is_not_flat_is_read_too():
     assert rows == [{"price": Decimal("12.50"), "id": str(number), "day": date(2026, 1, 31)}]
 
 
+def test_an_enum_without_symbols_has_no_value_at_all():
+    enum = {"name": "e", "type": ["null", {"type": "enum", "name": "E", "symbols": []}]}
+    avro = {"type": "record", "name": "R", "fields": [{"name": "n", "type": "long"}, enum]}
+    columns = schema("n long, e string")
+    decode = AvroValues(json.dumps(avro), None, 1.0)
+    rows, _ = rows_of(decode(Values.of([b"\2\0", b"\4\2\0", b"\6\0"]), columns), columns)
+    assert [rows[0], rows[2]] == [{"n": 1, "e": None}, {"n": 3, "e": None}]
+    assert "not Avro of this schema" in rows[1]
+
+
 @pytest.fixture
 def registry():
     """A registry with two schemas, that wants a password, and fails once."""

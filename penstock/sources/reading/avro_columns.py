@@ -248,7 +248,8 @@ def _field(name: str, kind: Any) -> Field | None:
         return None
     known = None if logical is None else _LOGICAL.get((word, logical))
     if word == "enum":
-        return Field(name, "enum", symbols=tuple(kind["symbols"]))
+        symbols = tuple(kind["symbols"])
+        return Field(name, "enum", symbols=symbols) if symbols else None  # a column cannot be taken of nothing
     if logical is not None and known is None:
         return None
     if word == "fixed":
