@@ -16,7 +16,7 @@ EXACT = Context(prec=100)
 _LONG = re.compile(r"[+-]?0*[0-9]{1,40}")
 _DOUBLE = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _SPECIAL = frozenset({"NaN", "inf", "+inf", "-inf", "Infinity", "+Infinity", "-Infinity"})
-_DECIMAL = re.compile(r"[+-]?[0-9]{1,80}(\.[0-9]{1,80})?")
+_DECIMAL = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _DAY = r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8}|[0-9]{4}-W[0-9]{2}-[0-9]|[0-9]{4}W[0-9]{3})"
 _ISO_DAY = re.compile(_DAY)

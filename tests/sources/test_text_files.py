@@ -285,6 +285,7 @@ def test_a_record_that_is_none_is_quarantined_with_its_text_and_the_reason(tmp_p
         ("timestamp", "2026-01-31 12:00:00+01:00", parse("2026-01-31T11:00:00Z")),
         ("timestamp", "2026-01-31T12:00", parse("2026-01-31T12:00:00Z")), ("timestamp", "noon", None),
         ("decimal(5,2)", "1.50", Decimal("1.50")), ("decimal(5,2)", "1.505", None), ("decimal(5,2)", "1e2", None),
+        ("decimal(5,2)", "1.5" + "0" * 100, Decimal("1.50")), ("decimal(5,2)", "0" * 100 + "1.505", None),
         ("decimal(5,2)", ".5", None), ("int", "2147483648", None), ("int", "-5", -5), ("float", "2", 2.0),
     ],
 )  # fmt: skip
