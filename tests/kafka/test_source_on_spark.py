@@ -17,7 +17,9 @@ from penstock.sinks.memory import STORES
 from penstock.spark.verify import verify
 from tests.cli.conftest import penstock as penstock  # the fixture
 from tests.kafka.talking import PASSWORD, Kafka
+from tests.laws.avro_by_hand import sized, zigzag
 from tests.spark.driving import caught_up, clock
+from tests.spark.test_poison import JSON
 
 pytestmark = pytest.mark.spark
 
@@ -155,6 +157,52 @@ def test_an_end_that_was_the_latest_and_is_taken_away(spark, log, tmp_path):
     told = caught_up(endless, checkpoint)
     assert told[-1].totals.read == 131
     assert not any("after its end" in note for note in told[-1].notes)
+
+
+MICROS = {"type": "long", "logicalType": "timestamp-micros"}
+FIELDS = {"case": "string", "at": MICROS, "inner": ["null", "Deep"], "none": {"type": "array", "items": "null"}}
+DEEP = {
+    "type": "record",
+    "name": "Deep",
+    "fields": [{"name": name, "type": kind} for name, kind in FIELDS.items()],
+}
+HEAD = sized(b"x") + zigzag(1_767_225_600_000_000)
+AVRO = {
+    "nested 5,000 deep": (HEAD + b"\2") * 5_000 + HEAD + b"\0\0" * 5_001,
+    "a count of 2**40": HEAD + b"\0" + zigzag(2**40) + b"\0",
+    "a count of -(2**40)": HEAD + b"\0" + zigzag(-(2**40)) + b"\0\0",
+    "torn": HEAD[:3],
+    "a text of 2**60": zigzag(2**60) + b"x",
+}
+
+
+def test_4_messages_that_once_ended_a_run_are_quarantined_one_by_one(spark, log, tmp_path):
+    """A partition of each kind: ten good messages, the bad one, ten good ones; of JSON and of Avro, in one run."""
+    lines = list(JSON.values())
+    texts, records = log.topic("json", partitions=len(lines)), log.topic("avro", partitions=len(AVRO))
+    for number, bad in enumerate(lines):
+        log.put(
+            texts,
+            [*[{"case": str(number), "at": clock(1)}] * 10, bad, *[{"case": str(number), "at": clock(1)}] * 10],
+            number,
+        )
+    for number, bad in enumerate(AVRO.values()):
+        good = [sized(str(number).encode()) + zigzag(1_767_225_601_000_000) + b"\0\0"] * 10
+        log.put(records, [*good, bad, *good], number)
+    columns = "case string, at timestamp"
+    for name, stream, count in (
+        ("json", log.read(texts, f"{columns}, n long, m decimal(38,10), x double", end="latest"), len(lines)),
+        ("avro", log.read(records, columns, value="avro", avro_schema=DEEP, end="latest"), len(AVRO)),
+    ):
+        timed = stream.event_time("at", watermark=ps.ascending()).key_by("case")
+        counted = timed.window(ps.tumbling("1 hour")).aggregate(n=ps.rows())
+        outputs = counted.write(ps.memory(name)), counted.quarantine.write(ps.memory(f"{name}-bad"))
+        told = caught_up(ps.pipeline(f"poison-{name}", *outputs), tmp_path / name)
+        bad = ps.memory(f"{name}-bad").rows
+        assert told[-1].totals.quarantined == count
+        places = {(row["partition"].rpartition("/")[2], row["offset"]) for row in bad}
+        assert places == {(str(number), 10) for number in range(count)}
+        assert {row["case"]: row["n"] for row in ps.memory(name).rows} == {str(number): 20 for number in range(count)}
 
 
 def test_4_repaired_messages_go_through_the_pipeline_once(spark, log, tmp_path, penstock):

@@ -18,12 +18,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import penstock as ps
 from penstock.sinks.sink import Sink, Target
 from tests.laws import values_by_python as by_python
-from tests.laws.profile import ASKED, law
+from tests.laws.profile import law
 from tests.laws.values_by_python import EPOCH
 from tests.sinks.outputs import give
 
@@ -31,13 +31,22 @@ SEEDS = st.integers(0, 2**48)
 SIGNS = "aZ0 '\"\\,;\0\x01\t\n\r\x85ß\u0660\u2028\u2029\ufeff\U0001f600"
 STAMP = pa.timestamp("us", tz="UTC")
 SCALES = {"cents": (5, 2), "whole": (38, 0), "half": (38, 19), "parts": (38, 38), "one": (1, 0)}
-SCHEMA = pa.schema([
-    ("k", pa.int64()), ("n", pa.int64()), ("x", pa.float64()), ("yes", pa.bool_()), ("s", pa.string()),
-    ("b", pa.binary()), ("d", pa.date32()), ("t", STAMP),
-    *((name, pa.decimal128(*parts)) for name, parts in SCALES.items()),
-    ("xs", pa.list_(pa.float64())), ("ts", pa.list_(STAMP)),
-    ("pairs", pa.list_(pa.struct([("m", pa.decimal128(38, 19)), ("w", pa.string())]))),
-])  # fmt: skip
+SCHEMA = pa.schema(
+    [
+        ("k", pa.int64()),
+        ("n", pa.int64()),
+        ("x", pa.float64()),
+        ("yes", pa.bool_()),
+        ("s", pa.string()),
+        ("b", pa.binary()),
+        ("d", pa.date32()),
+        ("t", STAMP),
+        *((name, pa.decimal128(*parts)) for name, parts in SCALES.items()),
+        ("xs", pa.list_(pa.float64())),
+        ("ts", pa.list_(STAMP)),
+        ("pairs", pa.list_(pa.struct([("m", pa.decimal128(38, 19)), ("w", pa.string())]))),
+    ]
+)
 ROWS = Target("values/rows/0", "rows", SCHEMA)
 OP = pa.field("op", pa.int8())
 ANSWERS = Target("values/panes/0", "panes", SCHEMA.append(OP), ("k",), withdraws=True)
@@ -98,12 +107,18 @@ def some(draw: Any) -> Any:
 
 
 DRAWN: dict[str, Any] = {
-    "n": integer, "x": real, "yes": lambda rng: rng.random() < 0.5, "s": text,
+    "n": integer,
+    "x": real,
+    "yes": lambda rng: rng.random() < 0.5,
+    "s": text,
     "b": lambda rng: rng.choice((b"", b"\0", rng.randbytes(20))),
     "d": lambda rng: date.fromordinal(rng.choice((1, 2, date.max.toordinal(), rng.randint(1, date.max.toordinal())))),
-    "t": moment, **{name: decimal(*parts) for name, parts in SCALES.items()}, "xs": some(real), "ts": some(moment),
+    "t": moment,
+    **{name: decimal(*parts) for name, parts in SCALES.items()},
+    "xs": some(real),
+    "ts": some(moment),
     "pairs": some(lambda rng: {"m": decimal(38, 19)(rng), "w": text(rng)}),
-}  # fmt: skip
+}
 
 
 def stamped(value: datetime, between: str, end: str) -> str:
@@ -145,8 +160,10 @@ def found_in_sqlite(sink: Any) -> list[dict[str, Any]]:
         asked = connection.execute(f"SELECT {', '.join(SCHEMA.names)} FROM {sink.table}")
         rows = [dict(zip(SCHEMA.names, row, strict=True)) for row in asked]
     nested = ("xs", "ts", "pairs")
-    return [{name: json.loads(value) if name in nested and value is not None else value for name, value in row.items()}
-            for row in rows]  # fmt: skip
+    return [
+        {name: json.loads(value) if name in nested and value is not None else value for name, value in row.items()}
+        for row in rows
+    ]
 
 
 def found_in_duckdb(sink: Any) -> list[dict[str, Any]]:
@@ -223,12 +240,7 @@ def delivered(sink: Sink, rng: Random) -> list[dict[str, Any]]:
     return rows
 
 
-def law_of_tables(examples: int) -> settings:
-    """So many examples, or a tenth of what the environment asks for: each writes some hundred values."""
-    return settings(law(examples), max_examples=int(ASKED) // 10 + 1 if ASKED else examples)
-
-
-@law_of_tables(8)
+@law(8, part=10)
 @given(SEEDS)
 @pytest.mark.parametrize("name", ["sqlite", "parquet", "json", "memory"])
 def test_what_is_written_is_found_again(tmp_path_factory, name, seed):
@@ -254,7 +266,7 @@ def test_what_is_written_is_found_again(tmp_path_factory, name, seed):
             path.unlink() if path.is_file() else path.rmdir()
 
 
-@law_of_tables(4)
+@law(4, part=20)
 @given(SEEDS)
 def test_what_is_written_to_duckdb_is_found_again(tmp_path_factory, seed):
     sink = ps.duckdb(tmp_path_factory.mktemp("written") / "a.duckdb", table="v")

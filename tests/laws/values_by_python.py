@@ -20,16 +20,14 @@ from decimal import Decimal
 from typing import Any
 
 LONGEST_LINE = 16 << 20
-DEPTH = 500  # how deep a line of JSON may be nested
-DIGITS = 4_300  # of a number in JSON
-POWERS = 9_999  # how far an exponent in JSON may be from zero
+DEPTH = 100  # how deep a line of JSON may be nested
+POWERS = 9_999  # how far the exponent of a zero may be from zero
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST, LAST = (
     (datetime(year, *rest, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
     for year, *rest in ((1, 1, 1), (9999, 12, 31, 23, 59, 59, 999_999))
 )
 _NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?", re.ASCII)
-_PLAIN = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
@@ -91,20 +89,18 @@ def json_line(line: bytes, kinds: dict[str, str]) -> dict[str, Verdict] | Verdic
         return NO_LINE
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)
-    numbers: list[str] = []
-
-    def noted(one: str, whole: bool) -> Lexeme:
-        numbers.append(one)
-        return Lexeme(one, whole)
-
     try:
-        found = json.loads(text, parse_int=lambda one: noted(one, True), parse_float=lambda one: noted(one, False),
-                           parse_constant=Word)  # fmt: skip
+        found = json.loads(
+            text,
+            parse_int=lambda one: Lexeme(one, True),
+            parse_float=lambda one: Lexeme(one, False),
+            parse_constant=Word,
+        )
     except ValueError:
         return NO_LINE
     finally:
         sys.setrecursionlimit(limit)
-    if not isinstance(found, dict) or any(map(_beyond, numbers)):
+    if not isinstance(found, dict):
         return NO_LINE
     return {name: NULL if found.get(name) is None else of_json(found[name], kind) for name, kind in kinds.items()}
 
@@ -129,9 +125,7 @@ def of_json(value: Any, kind: str) -> Verdict:
         return moment(value) if isinstance(value, str) else NONE
     if isinstance(value, Lexeme):
         return scaled(value.text, kind)
-    if not isinstance(value, str):
-        return NONE
-    return of_number_text(value, kind)
+    return of_number_text(value, kind) if isinstance(value, str) else NONE
 
 
 def csv_field(text: str | None, kind: str) -> Verdict:
@@ -157,7 +151,7 @@ def csv_field(text: str | None, kind: str) -> Verdict:
         return day(text)
     if kind == "timestamp":
         return moment(text)
-    return of_number_text(text, kind)
+    return of_number_text(text, kind, power=False)
 
 
 def _csv_double(text: str) -> Verdict:
@@ -173,15 +167,16 @@ def _csv_double(text: str) -> Verdict:
     return NONE
 
 
-def of_number_text(text: str, kind: str) -> Verdict:
-    """A decimal that is written as text: digits with a sign and a point; other forms of a number may be refused."""
+def of_number_text(text: str, kind: str, power: bool = True) -> Verdict:
+    """A decimal that is written as text: digits with a sign and a point, in JSON with an exponent too.
+
+    A point with no digit on one side of it is one that some take for a number.
+    """
     parts = _NUMBER.fullmatch(text)
-    if parts is None or not (parts[2] or parts[3]):
+    if parts is None or not (parts[2] or parts[3]) or (parts[4] and not power):
         return NONE
     found = scaled(text, kind)
-    if not found.good:
-        return NONE
-    return found if _PLAIN.fullmatch(text) and len(text) <= 80 else may(found.value)
+    return found if not found.good or (parts[2] and parts[3] != "") else may(found.value)
 
 
 def scaled(text: str, kind: str) -> Verdict:
@@ -257,8 +252,7 @@ def moment(text: str) -> Verdict:
     offset = timedelta(hours=hours, minutes=minutes) * (-1 if parts[7] == "-" else 1)
     local = datetime(first.value.year, first.value.month, first.value.day, hour, minute, second, micros)
     instant = _since_epoch(local) - offset // timedelta(microseconds=1)
-    found = microseconds(instant)
-    return may(found.value) if found.good and len(parts[5] or "") > 6 else found
+    return microseconds(instant)
 
 
 def _odd_moment(text: str) -> Verdict:
@@ -305,17 +299,10 @@ def _depth(text: str) -> int:
     return max(deepest, 1)
 
 
-def _beyond(number: str) -> bool:
-    """Whether a number has more digits, or a larger exponent, than a line may hold."""
-    mantissa, _, power = number.lower().partition("e")
-    digits = len(mantissa.lstrip("-").replace(".", ""))
-    return digits > DIGITS or len(power.lstrip("+-")) > 10 or abs(int(power or 0)) > POWERS
-
-
 def same(left: Any, right: Any) -> bool:
     """Whether two values are one: of one type, the sign of a zero and NaN among them."""
     if isinstance(left, float) and isinstance(right, float):
-        return (left == right and math.copysign(1, left) == math.copysign(1, right)) or (
-            left != left and right != right
-        )
+        if math.isnan(left) or math.isnan(right):
+            return math.isnan(left) and math.isnan(right)
+        return left == right and math.copysign(1, left) == math.copysign(1, right)
     return type(left) is type(right) and left == right

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
+import struct
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 
 import penstock as ps
 from penstock.errors import PlanError, TooManyBadRows
+from tests.laws import values_by_python as by_python
 from tests.spark.driving import ROWS, caught_up, clock, put, put_text, running, scores, seconds, totals
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -79,6 +82,46 @@ def test_every_plain_type_as_a_key_and_null_is_a_key(spark, berlin, tmp_path):
     assert found["window_start"] == datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     assert [null[name] for name in TYPES] == [None] * len(TYPES)
     assert (found["n"], null["n"]) == (1, 2)
+
+
+# Values at the ends of their types by Spark SQL, and what Python says they are.
+ENDS: list[tuple[str, str, Any]] = [
+    ("long", "-9223372036854775808L", -(2**63)),
+    ("long", "9223372036854775807L", 2**63 - 1),
+    ("double", "double('NaN')", math.nan),
+    ("double", "double('-Infinity')", -math.inf),
+    ("double", "4.9E-324D", 5e-324),
+    ("double", "1.7976931348623157E308D", 1.7976931348623157e308),
+    ("float", "cast(0.1 as float)", struct.unpack("<f", struct.pack("<f", 0.1))[0]),
+    ("cents", f"cast('{'9' * 36}.99' as decimal(38,2))", Decimal("9" * 36 + ".99")),
+    ("parts", f"cast('-0.{'0' * 37}1' as decimal(38,38))", Decimal("-1E-38")),
+    ("stamp", "timestamp'0001-01-01 00:00:00Z'", datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)),
+    ("stamp", "timestamp'9999-12-31 23:59:59.999999Z'", datetime.datetime.max.replace(tzinfo=datetime.UTC)),
+    ("day", "date'0001-01-01'", datetime.date.min),
+    ("day", "date'9999-12-31'", datetime.date.max),
+    ("text", "''", ""),
+    ("text", "concat('a', char(0), 'ü')", "a\0ü"),
+    ("raw", "X''", b""),
+    ("raw", "X'00FF00'", b"\0\xff\0"),
+]
+
+
+def test_values_at_the_ends_of_their_types(spark, berlin, tmp_path):
+    """Each is what Python says it is, through a DataFrame, keys and panes."""
+    kinds = {kind: sql for kind, sql, _ in ENDS}
+    rows = []
+    for number, (kind, sql, _) in enumerate(ENDS):
+        cells = [f"{sql if one == kind else f'if(false, {some}, null)'} as {one}" for one, some in kinds.items()]
+        rows.append(", ".join([f"{number} as id", *cells, "timestamp'2026-01-01 00:30:00Z' as at"]))
+    frame = berlin.sql(" union all ".join(f"select {row}" for row in rows))
+    timed = ps.stream(frame).event_time("at", watermark=ps.ascending()).key_by("id", *kinds)
+    counted = timed.window(ps.tumbling("1 hour")).aggregate(n=ps.rows())
+    ps.pipeline("ends", counted.write(ps.memory("ends"))).run(checkpoint=str(tmp_path / "checkpoint"), spark=berlin)
+    found = {row["id"]: row for row in ps.memory("ends").rows}
+    assert len(found) == len(ENDS)
+    for number, (kind, sql, value) in enumerate(ENDS):
+        assert by_python.same(found[number][kind], value), (sql, found[number][kind])
+        assert all(found[number][other] is None for other in kinds if other != kind)
 
 
 @pytest.mark.parametrize("kind", REFUSED)
