@@ -309,6 +309,13 @@ def test_columns_of_a_csv_file_go_by_their_names(tmp_path):
         read(tmp_path, b"\xff\n1\n", "k string", "csv")
 
 
+def test_a_record_of_too_many_fields_that_is_no_text_is_quarantined_in_silence(tmp_path, capfd):
+    rows = read(tmp_path, b"s,n\na,1\n\xff,2,3\nb,4\n", "s string, n long", "csv")
+    assert [rows[0], rows[2]] == [{"s": "a", "n": 1}, {"s": "b", "n": 4}]
+    assert isinstance(rows[1], Undecoded)
+    assert capfd.readouterr().err == ""
+
+
 def test_a_quote_that_is_never_closed_takes_the_rest_of_the_file(tmp_path):
     found = list(read(tmp_path, 'k,v\na,1\n"b,2\nc,3\n', "k string, v long", "csv").values())
     assert found[0] == {"k": "a", "v": 1}

@@ -55,6 +55,9 @@ def _names(data: bytes, header: bool, schema: Schema, where: str) -> list[str]:
 def _fast(data: bytes, names: list[str], schema: Schema, where: str, header: bool, first: int) -> Iterator[Piece]:
     if b"\0" in data:
         raise doubtful("a byte is zero")
+    # Arrow cannot hand a record that is no text to its handler: that would fail unheard, with lines on stderr.
+    ends = pa.py_buffer(np.array([0, len(data)], dtype=np.int64))
+    pa.LargeStringArray.from_buffers(1, ends, pa.py_buffer(data)).validate(full=True)
     invalid: list[tuple[int, str, str]] = []
 
     def note(row: pcsv.InvalidRow) -> str:
