@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 import penstock as ps
 from penstock.batch import Arrival, Tick
@@ -64,6 +64,7 @@ def test_the_table_is_what_the_reference_drops(stream, rule, lateness, waits):
 
 
 @given(STREAMS, st.sampled_from(WINDOWS))
+@example([[("a", 0)], [("a", 0)]], ps.sliding("1 minute", every="20 seconds"))  # W a moment after the beginning of time
 def test_behind_is_at_least_what_is_late(stream, rule):
     """Nobody is late who is not behind the newest of its own partition: without idleness, shares never understate."""
     found, newest = gathered(stream), {}

@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> None:
     decoders = Decoders(folder)
     for form in FORMS:
         judge(decoders, Block(form, [GOOD[form]] * 3, frozenset(range(3)), {1: json.dumps(DEEP)}))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = _most_memory()
     limit = _address_space() + 4 * MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     if arguments[0].isdigit():
@@ -123,7 +123,13 @@ DEATHS: dict[str, Any] = {"kill": _killing, "take": _taking}
 
 
 def _taken(before: int) -> int:
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    return _most_memory() - before
+
+
+def _most_memory() -> int:
+    """The most that this process ever had; what rusage says begins with what its parent had when it was started."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM:")).split()[1]) * 1024
 
 
 def _address_space() -> int:

@@ -188,7 +188,8 @@ def ends(plan: Plan, found: Gathered) -> Ends:
 
 def _endless(rule: Watermark) -> Bounded:
     """A rule that lets nothing be complete; what it thinks of events from the future is as it was."""
-    return Bounded(delay=MAX_TIME, idle=None, when_idle="hold", max_skew=rule.max_skew)
+    # Longer than all of time, and the watermark less a window's size is still an int64.
+    return Bounded(delay=2**62, idle=None, when_idle="hold", max_skew=rule.max_skew)
 
 
 def _counting(plan: Plan) -> Plan:
