@@ -3,8 +3,9 @@
 Files are read in order of (time, name), so all beyond the newest one read are new. One that is older and comes late
 is told from those that have been read in two steps. The last 512 read are remembered one by one. All before them are
 remembered in 64 buckets as their number and the sum of their hashes: if the bucket's files in the directory are more
-than that, the ones too many are new, and the sum says which. Files that are removed make it less; only where old files
-come while others of the same bucket go, between two looks, nobody can tell, and that is an error that names them.
+than that, the ones too many are new, and the sum says which. Files that are removed make it less. Where files of a
+bucket go while others of it are as young as the youngest that was ever listed, those may have come since: nobody can
+tell, and that is an error that names them.
 """
 
 from __future__ import annotations

@@ -113,14 +113,18 @@ def test_nothing_new_changes_nothing_but_the_last_look():
 @settings(deadline=None, max_examples=150)
 @given(data=st.data(), remembered=st.sampled_from([1, 4, 512]))
 def test_whatever_comes_and_whenever_each_file_is_read_once(data, remembered):
-    """Files come with any time, removals come in looks of their own; every file is read once."""
+    """Files come with any time; what goes went long after the youngest came; every file is read once."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("penstock.sources.seen.REMEMBERED", remembered)
         clock, there, seen, ever = 0, [], Seen(), set()
         for look in range(data.draw(st.integers(1, 8))):
             clock += 10 * MARGIN
             if data.draw(st.booleans()):
-                gone = {f.name for f in there if f.name in ever and data.draw(st.booleans())}
+                there = [*there, File(f"{look}-young", 1, 21 * HOUR + look, clock)]
+                names, seen = read(seen, there)
+                assert not names & ever
+                ever |= names
+                gone = {f.name for f in there if f.came < clock and f.name in ever and data.draw(st.booleans())}
                 there = [f for f in there if f.name not in gone]
             else:
                 times = data.draw(st.lists(st.integers(0, 20), max_size=30))
