@@ -316,6 +316,49 @@ def test_a_record_of_too_many_fields_that_is_no_text_is_quarantined_in_silence(t
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    "data", ["\n\r\nk,v\na,1\n", "\ufeffk,v\ra,1\r", '"k","v"\r\na,1', 'v,k,"one\nmore"\n1,a,\n', '"k""",k,v\nx,a,1']
+)
+def test_a_header_is_the_first_record_of_a_file(tmp_path, data):
+    assert list(read(tmp_path, data, "k string, v long", "csv").values()) == [{"k": "a", "v": 1}]
+
+
+def test_a_header_whose_quote_is_never_closed_does_not_take_the_file_with_it(tmp_path):
+    with pytest.raises(DataError, match="its header has a quote that is never closed"):
+        read(tmp_path, '"k,v\na,1\n', "k string, v long", "csv")
+
+
+@pytest.mark.parametrize(
+    ("record", "schema", "row"),
+    [
+        (b" ", "k string", {"k": " "}),
+        (b"\t", "k string", {"k": "\t"}),
+        ("\ufeffa,1".encode(), "k string, v long", {"k": "\ufeffa", "v": 1}),
+        (b"a,1,\xff", "k string, v long, -", {"k": "a", "v": 1}),
+        (b'"a",', "k string, v string", {"k": "a", "v": None}),
+        (b'"a\r\nb"\xc3\xbc,1', "k string, v long", {"k": "a\r\nb\xfc", "v": 1}),
+    ],
+)
+def test_a_record_of_csv_is_the_same_alone_and_beside_any_others(tmp_path, monkeypatch, record, schema, row):
+    asked = schema.removesuffix(", -")
+    header = ",".join(part.split()[0] for part in schema.split(", ")).encode()
+    like = b",".join([b"1"] * len(schema.split(", ")))
+    for before in ((), (b"",), (like,), (b"\0" + like[1:],)):
+        for after in ((), (b"",), (like,), (b"\0" + like[1:],), (b"1,2,3,4,5",)):
+            for block in (csv_lines.BLOCK, *range(2, 70)) if record[:1] == b'"' else (csv_lines.BLOCK,):
+                monkeypatch.setattr(csv_lines, "BLOCK", block)
+                data = b"\n".join([header, *before, record, *after])
+                found = read(tmp_path, data, asked, "csv")
+                assert found[len(b"".join(before)) > 0] == row, (data, block)
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r\n\n"])
+@pytest.mark.parametrize("blank", [" ", "\t", " \t ", "\x0b", "\x0c"])
+def test_a_record_of_blanks_is_a_text_of_blanks_in_a_file_of_its_own_too(tmp_path, blank, end):
+    assert read(tmp_path, blank + end, "k string", "csv", header=False) == {0: {"k": blank}}
+
+
 def test_a_quote_that_is_never_closed_takes_the_rest_of_the_file(tmp_path):
     found = list(read(tmp_path, 'k,v\na,1\n"b,2\nc,3\n', "k string, v long", "csv").values())
     assert found[0] == {"k": "a", "v": 1}
