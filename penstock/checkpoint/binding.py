@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 from penstock.aggregate import Aggregate
 from penstock.checkpoint.fingerprint import fingerprint_stage
@@ -174,24 +175,30 @@ def _difference(name: str, before: str | None, now: str | None) -> str:
 
 
 def _exchanged(before: Sequence[_Stage], now: Sequence[_Stage]) -> list[str]:
-    """Which stages, or sides of a stage, remember the same things and have changed places by what they do."""
+    """Which stages, or sides of one, remember what others do, and do what another did that does not any more."""
     did, does = ([stage.facts.get(DOES, "") for stage in stages] for stages in (before, now))
+    fed, feeds = ([one.split(";")[1:] for one in whole] for whole in (did, does))
     found = []
     for number, stage in enumerate(now):
-        if did[number] == does[number]:
-            continue
         alike = [n for n, other in enumerate(before) if other.layout == before[number].layout]
-        if Counter(did[n] for n in alike) == Counter(does[n] for n in alike):
-            place = next(n for n in alike if did[n] == does[number])
+        others = [*_taken(did, does, number, alike), *_taken(fed, feeds, number, alike)]
+        if others:
             found.append(
-                f"stage {number + 1}, {stage.label}, does what stage {place + 1} of the checkpoint did, "
+                f"stage {number + 1}, {stage.label}, does what stage {others[0] + 1} of the checkpoint did, "
                 "and would go on with what another remembers"
             )
             continue
-        (rule, *sides), (rule_now, *sides_now) = did[number].split(";"), does[number].split(";")
-        if rule == rule_now and Counter(sides) == Counter(sides_now):
+        sides = range(min(len(fed[number]), len(feeds[number])))
+        if any(_taken(fed[number], feeds[number], side, sides) for side in sides):
             found.append(f"stage {number + 1}, {stage.label}, has its sides in another order")
     return found
+
+
+def _taken(did: Sequence[Any], does: Sequence[Any], at: int, places: Iterable[int]) -> list[int]:
+    """The places whose part the one at a place has taken over, while they do something else."""
+    if did[at] == does[at]:
+        return []
+    return [place for place in places if did[place] == does[at] and did[place] != does[place]]
 
 
 def _read_by(reader: object) -> str:

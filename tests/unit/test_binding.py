@@ -122,8 +122,8 @@ def joined(left: ps.Stream, right: ps.Stream, **more: Any) -> ps.Rows:
     return left.join(right, on="user", between=("0", "1 minute"), prefix="r_", **more)
 
 
-def fired(trigger: ps.Trigger, **more: Any) -> ps.Panes:
-    panes = events().key_by("user").window(ps.tumbling("1 minute"), lateness="1 minute").trigger(trigger)
+def fired(trigger: ps.Trigger, *, stream: ps.Stream | None = None, **more: Any) -> ps.Panes:
+    panes = (stream or events()).key_by("user").window(ps.tumbling("1 minute"), lateness="1 minute").trigger(trigger)
     return panes.accumulating().aggregate(n=ps.rows(), **more)
 
 
@@ -212,6 +212,26 @@ CHANGES: dict[str, tuple[Sequence[Any], Sequence[Any], str]] = {
         [COLD.dedup("user", within="1 s"), HOT.dedup("user", within="1 s")],
         "does what stage 2",
     ),
+    "the first of two taken away, and another put behind": (
+        [counted(HOT), counted(COLD)],
+        [counted(COLD), counted(HOT.where("price > 200"))],
+        "stage 1, windows, does what stage 2",
+    ),
+    "two stages that read another's rows, each with a trigger of other numbers": (
+        [fired(ps.count(2), stream=HOT), fired(ps.count(2), stream=COLD)],
+        [fired(ps.count(3), stream=COLD), fired(ps.count(3), stream=HOT)],
+        "stage 1, windows, does what stage 2",
+    ),
+    "two sides and the lateness of a join": (
+        [joined(HOT, COLD)],
+        [joined(COLD, HOT, lateness="1 hour")],
+        "has its sides in another order",
+    ),
+    "one side for the other, which is another": (
+        [joined(HOT, COLD)],
+        [joined(COLD, events())],
+        "has its sides in another order",
+    ),
     "stages below others": (
         [counted(HOT.dedup("ad", within="1 s")), counted(COLD.dedup("ad", within="1 s"))],
         [counted(COLD.dedup("ad", within="1 s")), counted(HOT.dedup("ad", within="1 s"))],
@@ -296,6 +316,7 @@ FINE: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
     "timers more": ([keyed(x=LONG)], [keyed(x=LONG, timers=True)]),
     "the where of one of two": ([counted(HOT), counted(COLD)], [counted(HOT.where("price > 200")), counted(COLD)]),
     "the where of both": ([counted(HOT), counted(COLD)], [counted(HOT.where("price > 200")), counted(events())]),
+    "the where of a side, as that of the other": ([joined(HOT, COLD)], [joined(COLD, COLD)]),
     "the where of a side": ([joined(HOT, COLD)], [joined(HOT, events())]),
     "two outputs of one stage": ([counted(HOT), counted(HOT)], [counted(HOT)]),
     "the lateness of a join": ([joined(HOT, SIDE)], [joined(HOT, SIDE, lateness="1 hour")]),
