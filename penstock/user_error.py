@@ -31,6 +31,8 @@ _VALUE = re.compile(r"""(?<!column )'[^']*'|(?<!column )"[^"]*"|\d+""")
 Line = tuple[CodeType, int]
 _LONG = 10**40
 _LEAST_SECRET = 3  # letters of a value that is looked for in a message
+_CUT = 199  # letters that int() and others show of a long text, behind a quote
+_WRAPPED = 100  # functions around a function
 
 
 def user_error(error: Exception, function: Any, value: Any) -> UserError:
@@ -127,7 +129,9 @@ def _secrets(value: Any) -> list[str]:
     if not isinstance(value, Mapping):
         return []
     hidden = [str(one) for name, one in value.items() if isinstance(name, str) and hides(name) and one is not None]
-    return sorted((one for one in hidden if len(one) >= _LEAST_SECRET), key=len, reverse=True)
+    quoted = [repr(one)[1:-1] for one in hidden]  # as a message has it that shows a text in quotes
+    forms = {*hidden, *quoted, *(one[:_CUT] for one in quoted)}
+    return sorted((one for one in forms if len(one) >= _LEAST_SECRET), key=lambda one: (-len(one), one))
 
 
 def _innermost(error: BaseException, own: CodeType | None) -> Line | None:
@@ -162,9 +166,12 @@ def _defined(function: Any) -> Line | None:
 
 def _bare(function: Any) -> Any:
     """A function without what is wrapped around it."""
-    while inner := getattr(function, "func", None) if isinstance(function, partial) else (
-        getattr(function, "__wrapped__", None) or getattr(function, "__func__", None)
-    ):  # fmt: skip
+    for _ in range(_WRAPPED):  # an object may have any name that it is asked for, and so be around itself
+        inner = getattr(function, "func", None) if isinstance(function, partial) else (
+            getattr(function, "__wrapped__", None) or getattr(function, "__func__", None)
+        )  # fmt: skip
+        if not inner:
+            break
         function = inner
     return function
 

@@ -156,6 +156,26 @@ def test_a_secret_stands_in_no_reason(name: str) -> None:
     assert f"'{name}': ***" in reason
 
 
+@pytest.mark.parametrize("reads", [int, float, lambda token: {}[token]], ids=["cut short", "quoted", "a key"])
+def test_a_secret_of_many_lines_stands_in_no_message_that_quotes_it(reads: Any) -> None:
+    secret = "-----BEGIN KEY-----\n" + "hunter2'\"" * 60 + "\n-----END KEY-----"
+    reason = failing(lambda row: reads(row["token"]), {"token": secret})
+    assert "hunter2" not in reason
+    assert "KEY" not in reason.partition(" · ")[0].removeprefix("KeyError")
+    assert "***" in message_of(reason)
+
+
+def test_an_object_that_has_every_name_is_looked_into_for_an_end() -> None:
+    class Everything:
+        def __getattr__(self, name: str) -> Any:
+            return Everything()
+
+        def __call__(self, row: dict[str, Any]) -> Any:
+            return row["nothing"]
+
+    assert f".__call__ ({HERE}, line " in failing(Everything(), {"v": 1})
+
+
 # Every function that a user gives, on both engines --------------------------------------------------------------------
 
 
