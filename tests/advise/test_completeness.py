@@ -165,6 +165,16 @@ def test_with_a_long_lateness_nothing_is_late_and_panes_are_incomplete_all_the_s
     assert 3 * SECOND < told.recommended.delay < 15 * SECOND
 
 
+@pytest.mark.parametrize(("days", "kept"), [(0.01, True), (30, False), (700_000, False)])
+def test_windows_are_not_kept_for_ages_for_one_event_whose_clock_is_wrong(tmp_path, days, kept):
+    events = exponential()
+    events.insert(1_500, ("a", "red", -days * 86_400))
+    one = told_of(tmp_path / "events", events).recommended
+    assert (one.lateness > 800 * SECOND) is kept
+    assert one.lateness > 3 * SECOND
+    assert 0 < one.left <= 0.001 or (kept and one.left == 0)
+
+
 def test_a_slow_partition_is_waited_for_without_a_delay(tmp_path):
     told = told_of(tmp_path / "events", slow_partition())
     assert (told.recommended.delay, told.recommended.complete) == (0, 1.0)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from penstock.checkpoint.store import Store
+from penstock.duration import SECOND
 from penstock.flow import Flow, flow_of
 from penstock.monitor.advise.gathered import ROWS, Gathered, all_delays, from_run, from_sources, pace
 from penstock.monitor.advise.goals import Goals
@@ -38,6 +39,7 @@ from penstock.window import Global
 LATE = 0.001  # of the events: with fewer that are late, nearly all are waited for
 LONG = 3  # times longer, and a delay is too long for what it saves
 NEARLY = 2  # times what may be missing is missing: nearly as complete
+AGES = 1_000  # times longer, and windows are not kept for the few that come so late
 STEPS = 3  # by which the delay that is just enough is narrowed down
 
 
@@ -153,8 +155,9 @@ def recommended(rows: Sequence[Row], longest: int, goals: Goals) -> Recommended 
     unmet = goals.unmet(chosen)
     missing = NEARLY * (1 - goals.complete)
     sooner = next((row for row in fixed if row.complete is not None and 1 - row.complete <= missing), chosen)
+    furthest = longest if longest <= AGES * max(whole.delay, SECOND) else whole.delay
     return Recommended(
-        chosen.delay, chosen.share, nice(max(longest - chosen.delay, 0)) if chosen.late else 0,
+        chosen.delay, chosen.share, nice(max(furthest - chosen.delay, 0)) if chosen.late else 0,
         chosen.late > 0 and _far(whole, chosen), whole.delay, chosen.complete, chosen.after_end, None, unmet,
         instead if "complete" in unmet else None,
         sooner if _far(chosen, sooner) and "complete" not in unmet else None,
