@@ -184,6 +184,15 @@ def test_a_csv_without_a_column_and_lines_that_are_no_rows_are_not_taken_for_a_t
         Reading(ps.table(lines, schema=COLUMNS), tmp_path).look(0)
 
 
+@pytest.mark.parametrize("data", [
+    "\n\ncode,name\nDE,Germany\n", "code,name\rDE,Germany\r", 'code,"more\nof it",name\nDE,x,Germany\n',
+])  # fmt: skip
+def test_a_header_is_the_first_record_of_a_csv(tmp_path: Path, data: str) -> None:
+    file = tmp_path / "countries.csv"
+    file.write_bytes(data.encode())
+    assert Reading(ps.table(file, schema=COLUMNS), tmp_path).look(0) == [("DE", "Germany", None)]
+
+
 def test_an_empty_table_is_one(tmp_path: Path) -> None:
     file = put(tmp_path / "countries.json", ("DE", "Germany"))
     reading = Reading(ps.table(file, schema=COLUMNS, reload="0"), tmp_path)

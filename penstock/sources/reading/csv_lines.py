@@ -28,19 +28,17 @@ _MARK = b"\xef\xbb\xbf"  # of UTF-8, which some programs write before everything
 def csv_pieces(stream: Any, schema: Schema, where: str, header: bool, first: int) -> Iterator[Piece]:
     """The records of a file; the offset of one is `first` and how many came before it."""
     data = stream.read()
-    at = len(_MARK) if data.startswith(_MARK) else 0
-    names = list(schema.names)
-    if header:
-        names, at = _names(data, at, schema, where)
+    names, at = header_of(data, schema, where) if header else (list(schema.names), _begin(data))
     try:
         yield from _fast(data, at, names, schema, where, first)
     except (pa.ArrowException, UnicodeDecodeError):
         yield _slow(data[at:], names, schema, where, first)
 
 
-def _names(data: bytes, at: int, schema: Schema, where: str) -> tuple[list[str], int]:
+def header_of(data: bytes, schema: Schema, where: str) -> tuple[list[str], int]:
     """The columns that the first record of a file names, and where that ends."""
     names: list[str] = []
+    at = _begin(data)
     for found in _BYTES.finditer(data, at):
         if not names and not found[0].strip(b"\r\n"):  # a line of nothing
             continue
@@ -58,6 +56,10 @@ def _names(data: bytes, at: int, schema: Schema, where: str) -> tuple[list[str],
     if twice:
         raise not_of_its_format(where, "CSV", f"its header has the column {twice[0]!r} twice")
     return names, at
+
+
+def _begin(data: bytes) -> int:
+    return len(_MARK) if data.startswith(_MARK) else 0
 
 
 def _fast(data: bytes, at: int, names: list[str], schema: Schema, where: str, first: int) -> Iterator[Piece]:

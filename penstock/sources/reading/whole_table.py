@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +21,7 @@ from penstock.sources.errors import not_of_its_format
 from penstock.sources.limits import DEFAULT, Limits
 from penstock.sources.listing import opened, stat
 from penstock.sources.reading.chunks import fitted
+from penstock.sources.reading.csv_lines import header_of
 from penstock.sources.source import Chunk, Undecoded
 from penstock.sources.spark_types import column_type
 from penstock.whole_table import REMOVED
@@ -126,8 +126,7 @@ def _columns(place: tuple[str, str], kind: str, header: bool, schema: Schema) ->
     if kind == "json" or not header:
         return schema.names
     with opened(*place, *stat(*place), seekable=False) as stream:
-        line = stream.read(1 << 20).split(b"\n")[0].removeprefix(b"\xef\xbb\xbf")
-    return next(csv.reader([line.decode(errors="replace").rstrip("\r")]), [])
+        return header_of(stream.read(1 << 20), schema, os.path.join(*place))[0]
 
 
 def _parquet_schema(place: tuple[str, str]) -> pa.Schema:
