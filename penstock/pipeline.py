@@ -13,7 +13,7 @@ from penstock.explain import explain_flow
 from penstock.flow import AnyStage, Flow, flow_of
 from penstock.plan import Input, MaxBad, Plan, max_bad_of
 from penstock.targets import entry_of
-from penstock.unknown_names import explained, unknown_name
+from penstock.unknown_names import explained, in_words, unknown_name
 
 if TYPE_CHECKING:
     from penstock.spark.handle import Ended, Handle
@@ -159,7 +159,7 @@ def pipeline(
     if not outputs or not all(isinstance(output, Output) for output in outputs):
         wrong = next((output for output in outputs if not isinstance(output, Output)), None)
         raise PlanError(
-            f"the pipeline {name!r} writes nothing" if not outputs else f"{wrong!r} is not an output",
+            f"the pipeline {name!r} writes nothing" if not outputs else f"{in_words(wrong)} is not an output",
             "a pipeline is made of results and where each is written",
             f'write ps.pipeline({name!r}, totals.write(ps.sqlite("answers.db", table="totals")))',
         )
@@ -213,7 +213,7 @@ def _connected(flow: Flow) -> bool:
 def _output(plan: AnyStage, kind: Kind, sink: Any, name: str = "") -> Output:
     if not callable(getattr(sink, "open", None)) or isinstance(sink, type):
         raise PlanError(
-            f"{sink!r} is not a sink",
+            f"{in_words(sink)} is not a sink",
             "a sink says where rows are written",
             'write .write(ps.sqlite("answers.db", table="totals")), or ps.console() to look at them',
         )

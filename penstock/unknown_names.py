@@ -11,6 +11,7 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
+from penstock.decode import shortened
 from penstock.errors import PlanError, did_you_mean
 from penstock.written_elsewhere import CALLS, KINDS, LOOK, PACKAGE
 
@@ -42,6 +43,13 @@ def unknown_in_package(name: str, known: Iterable[str]) -> AttributeError:
     return _refusal(
         "penstock", f"ps.{name}", name, [f"ps.{public}" for public in known if not public.startswith("_")], PACKAGE, ""
     )
+
+
+def in_words(value: Any) -> str:
+    """What something is, on a short line: a stream would say all that it is made of."""
+    ours = (base.__name__ for base in type(value).__mro__ if base.__module__.startswith("penstock."))
+    kind = next((name for name in ours if name in KINDS), None)
+    return shortened(repr(value), 100) if kind is None else KINDS[kind][0]
 
 
 def not_rows(self: Any, place: Any) -> Any:

@@ -238,3 +238,15 @@ def test_a_value_of_another_type_is_refused_in_three_parts(call: Callable[[], An
     assert caught.value.what
     assert caught.value.why
     assert caught.value.instead
+
+
+@pytest.mark.parametrize(("wrong", "said"), [
+    (TOTALS, "what comes of windows"), (TIMED, "a stream"), (WINDOWED, "a stream in windows"),
+    (None, "None"), ("answers.db", "'answers.db'"),
+])  # fmt: skip
+def test_what_is_no_output_or_no_sink_is_called_by_what_it_is(wrong: Any, said: str) -> None:
+    """Whoever forgets `.write` sees one line, not all that a stream is made of."""
+    with pytest.raises(PlanError, match=f"^{said} is not an output\n"):
+        ps.pipeline("totals", wrong)
+    with pytest.raises(PlanError, match=f"^{said} is not a sink\n"):
+        TOTALS.write(wrong)
