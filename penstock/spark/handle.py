@@ -113,7 +113,8 @@ class Handle:
                 self.query.stop()
             # Asked to stop while it waited for a sink, it gave the batch up: the next start plays it again.
             if failure is not None and not (isinstance(failure, SinkDown) and self.commit.asked.is_set()):
-                raise told(failure) from None
+                explained = told(failure)
+                raise explained from explained.__cause__  # the user's own error, where a function of theirs failed
             unread = self._tell_sources()
         finally:
             self.release()

@@ -197,7 +197,7 @@ def test_4_messages_that_once_ended_a_run_are_quarantined_one_by_one(spark, log,
         timed = stream.event_time("at", watermark=ps.ascending()).key_by("case")
         counted = timed.window(ps.tumbling("1 hour")).aggregate(n=ps.rows())
         outputs = counted.write(ps.memory(name)), counted.quarantine.write(ps.memory(f"{name}-bad"))
-        told = caught_up(ps.pipeline(f"poison-{name}", *outputs), tmp_path / name)
+        told = caught_up(ps.pipeline(f"poison-{name}", *outputs), tmp_path / name, until="end")
         bad = ps.memory(f"{name}-bad").rows
         assert told[-1].totals.quarantined == count
         places = {(row["partition"].rpartition("/")[2], row["offset"]) for row in bad}

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from penstock.errors import PenstockError
@@ -21,6 +22,7 @@ from penstock.sinks.errors import Fenced, OutOfStep, ReplayDiverged
 from penstock.sinks.sink import Stages
 from penstock.spark.packets import BAD
 from penstock.spark.stepping import _Outputs
+from penstock.targets import quarantine_schema
 from tests.kafka_sink.checker import Verdict, judged
 from tests.kafka_sink.child import batch_table, ids
 from tests.sinks.outputs import PANES, batch_of
@@ -135,8 +137,10 @@ def test_bad_rows_of_several_stages_are_several_shards():
     tags: list[str] = []
     stager = SimpleNamespace(stages_all=True, stage=lambda target, tag, table: tags.append(tag) or {})
     job: Any = SimpleNamespace(raw=False, staging=None, stagers=[("bad", stager, SimpleNamespace(stream=BAD))])
+    row = {"source": "in", "partition": "0", "offset": 1, "step": "where", "reason": "no number", "raw": "{}"}
+    bad = pa.Table.from_pylist([row], quarantine_schema())
     for stage in range(3):
-        list(_Outputs(job, 7, 4, stage).of(BAD, [batch_table(0, 1)]))
+        list(_Outputs(job, 7, 4, stage).of(BAD, [bad]))
     assert [tag.split("-")[:2] for tag in tags] == [["000000000004", shard] for shard in ("7", "7.1", "7.2")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def test_a_run_without_rows_is_fine_and_one_that_goes_on_is_judged_with_what_cam
 
 def test_a_static_dataframe_of_which_nothing_was_used(spark: Any, tmp_path: Path) -> None:
     frame = spark.createDataFrame([("red", 1, None)], "team string, points long, at timestamp")
-    made = ps.pipeline("static", totals(ps.stream(frame)).write(ps.memory("static")))
+    made = ps.pipeline("static", totals(ps.stream(frame)).write(ps.memory("static", takeover=True)))
     with pytest.raises(TooManyBadRows, match="all 1 row of events went to quarantine"):
         made.run(checkpoint=str(tmp_path / "checkpoint"), spark=spark)
     made.run(checkpoint=str(tmp_path / "again"), spark=spark, max_bad="100%")
@@ -77,9 +78,10 @@ def test_the_command_says_it_and_ends_with_1_or_with_0_where_that_was_said(
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "bad.py").write_text(
         "import penstock as ps\n"
-        'rows = ps.directory("in", schema="team string, points long, at timestamp", format="json", end=True)\n'
+        f"rows = ps.directory({str(tmp_path / 'in')!r}, name='in', end=True, format='json',\n"
+        '    schema="team string, points long, at timestamp")\n'
         'timed = rows.event_time("at", watermark=ps.ascending()).window(ps.tumbling("1 hour"))\n'
-        'bad = ps.pipeline("bad", timed.aggregate(n=ps.rows()).write(ps.memory("bad")))\n'
+        'bad = ps.pipeline("bad", timed.aggregate(n=ps.rows()).write(ps.memory("bad", takeover=True)))\n'
     )
     run = ["run", "bad.py", "--until", "end", "--batch-every", "0"]
     assert main([*run, "-c", "one"]) == 1
@@ -138,6 +140,6 @@ def test_a_function_of_batches_that_fails_is_named_with_its_line(spark: Any, tmp
     made = ps.pipeline("published", totals(scores(tmp_path / "in", end=True)).write(ps.foreach_batch(publish)))
     with pytest.raises(SinkError) as caught:
         made.run(checkpoint=str(tmp_path / "checkpoint"), batch_every="0", until="end")
-    assert "failed on batch 1 with 1 row: JSONDecodeError: " in caught.value.what
+    assert re.search(r"failed on batch \d with 1 row: JSONDecodeError: ", caught.value.what)
     assert caught.value.what.endswith(f"publish ({HERE}, line {publish.__code__.co_firstlineno + 1})")
     assert "batch.token" in caught.value.instead

@@ -99,7 +99,7 @@ def test_what_comes_after_the_end_of_a_directory_is_told(spark, tmp_path, capsys
     assert told[-1].notes == ended.unread
     assert ended.unread[0].startswith(said)
     assert str(ended).endswith(f"; {ended.unread[0]}")
-    assert "bounded: caught up after batch 1" in capsys.readouterr().err
+    assert f"bounded: caught up after batch {told[-1].batch}" in capsys.readouterr().err
     later(2)
     again = caught_up(bounded, checkpoint)
     assert again[0].notes[0].startswith(f"2 files came to {rows} after its end, unread: late-1.json, late-2.json; ")
@@ -258,7 +258,7 @@ def test_a_task_that_fails_is_told_in_three_parts(spark, tmp_path):
     assert standing(str(tmp_path / "checkpoint")).running is False
 
 
-def test_a_function_of_the_user_that_fails_is_raised_as_it_is(spark, tmp_path):
+def test_a_function_of_batches_that_fails_is_the_cause_of_what_is_raised(spark, tmp_path):
     rows = tmp_path / "in"
     put(rows, "a.json", ("red", 1, 1), ("red", 1, 11))
 
@@ -266,8 +266,9 @@ def test_a_function_of_the_user_that_fails_is_raised_as_it_is(spark, tmp_path):
         raise LookupError("no such table")
 
     pipeline = ps.pipeline("failing", totals(scores(rows)).write(ps.foreach_batch(write)))
-    with pytest.raises(LookupError, match="no such table"):
+    with pytest.raises(ps.SinkError, match="LookupError: no such table") as raised:
         pipeline.run(checkpoint=str(tmp_path / "checkpoint"), batch_every="0")
+    assert isinstance(raised.value.__cause__, LookupError)
 
 
 SCRIPT = """
