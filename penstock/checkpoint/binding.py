@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from penstock.aggregate import Aggregate
 from penstock.checkpoint.fingerprint import fingerprint_stage
+from penstock.checkpoint.persisted_names import persisted_fields, persisted_name
 from penstock.checkpoint.store import CheckpointError
 from penstock.duration import words
 from penstock.engine.compiled import Compiled
@@ -214,12 +215,13 @@ def _aggregate(plan: Plan, name: str, one: Aggregate) -> str:
 def _shape(trigger: Trigger) -> str:
     """The trigger without its numbers: its state depends on how it is built, not on how often it fires."""
     inner = ", ".join(_shape(part) for part in trigger.parts)
-    return f"{type(trigger).__name__.lower()}({inner})" if inner else type(trigger).__name__.lower()
+    name = persisted_name(type(trigger)).lower()
+    return f"{name}({inner})" if inner else name
 
 
 def _parts(trigger: Trigger) -> str:
     """The trigger by the names of its parts: which part a column of its state belongs to."""
-    named = [(field.name, getattr(trigger, field.name)) for field in fields(trigger)]
-    inner = ", ".join(f"{name}={_parts(part)}" for name, part in named if isinstance(part, Trigger))
+    named = [(name, part) for name, part in persisted_fields(trigger) if isinstance(part, Trigger)]
+    inner = ", ".join(f"{name}={_parts(part)}" for name, part in named)
     once = " once" if isinstance(trigger, When) and trigger.once else ""
-    return f"{type(trigger).__name__.lower()}{once}({inner})"
+    return f"{persisted_name(type(trigger)).lower()}{once}({inner})"

@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import partial
 from types import CodeType
 from typing import Any
 
+from penstock.checkpoint.persisted_names import persisted_fields, persisted_name
 from penstock.flow import AnyStage
 from penstock.plan import Entry, Plan
 
@@ -44,7 +45,7 @@ class _Describing:
     def describe(self, value: Any) -> str:
         """A value and all that it is made of; what contains itself, is too large or too deep, by its type alone."""
         self.left -= 1
-        name = type(value).__qualname__
+        name = persisted_name(type(value))
         if value is None or isinstance(value, (bool, int, float, str, bytes)):
             return f"{name} {value!r}"
         if self.left < 0 or len(self.above) > DEEPEST or id(value) in self.above:
@@ -62,8 +63,7 @@ class _Describing:
             pairs = value.items() if isinstance(value, Mapping) else value
             return sorted(self.describe(part) for part in pairs)
         if is_dataclass(value) and not isinstance(value, type):
-            compared = [field.name for field in fields(value) if field.compare]
-            return [f"{field}={self.describe(getattr(value, field))}" for field in compared]
+            return [f"{name}={self.describe(part)}" for name, part in persisted_fields(value)]
         if isinstance(value, partial):
             return [self.describe(part) for part in (value.func, value.args, value.keywords)]
         if inspect.ismethod(value):
@@ -75,7 +75,7 @@ class _Describing:
         if isinstance(value, CodeType):
             return [self.describe(part) for part in (value.co_code, value.co_names, value.co_consts)]
         if isinstance(value, type):
-            return [value.__qualname__]
+            return [persisted_name(value)]
         attributes = getattr(value, "__dict__", None)
         return [self.describe(attributes)] if isinstance(attributes, dict) else [str(value)] if _plain(value) else []
 

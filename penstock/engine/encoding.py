@@ -21,7 +21,22 @@ from penstock.errors import DataError
 FORMAT = 2
 _MAGIC = b"PSTK"
 _START = 8 + 16
-_KINDS: dict[str, Any] = {"windows": Windows, "cells": Cells, "withdrawn": Withdrawn}
+# What is at rest keeps these names, whatever the code calls its classes and fields: the kinds of tables, and of each
+# the columns, in the order of the fields.
+_KINDS: dict[str, type[Windows | Cells | Withdrawn]] = {"windows": Windows, "cells": Cells, "withdrawn": Withdrawn}
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "windows": (
+        "keys", "hash", "start", "end", "records", "held_records", "unshown", "first_unshown", "newest", "index",
+        "born_late", "on_time_shown", "last_timing", "last_event_time", "trigger", "held", "shown", "last", "withdrawn",
+        "signs",
+    ),
+    "cells": ("keys", "hash", "start", "end", "records", "newest", "since", "held"),
+    "withdrawn": ("owner", "start", "end", "index", "timing", "event_time", "values"),
+}  # fmt: skip
+_FIELDS = {kind: dict(zip(names, (field.name for field in fields(_KINDS[kind])), strict=True))
+           for kind, names in _COLUMNS.items()}  # fmt: skip
+_BESIDE = "withdrawn"  # a table of its own, behind the one of whose windows it is
+_MAY_LACK = "signs"  # a column that is written only where it has something
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -32,7 +47,7 @@ def encoded(rows: Any, takes: Mapping[int, np.ndarray]) -> bytes:
         tables.append(("withdrawn", rows.withdrawn))
     described, bodies = [], []
     for kind, table in tables:
-        said, body = _table(table)
+        said, body = _table(kind, table)
         described.append({"kind": kind, "rows": len(table), "bytes": len(body), **said})
         bodies.append(body)
     numbers = sorted(takes)
@@ -52,10 +67,10 @@ def decoded(data: bytes) -> tuple[Any, dict[int, np.ndarray]]:
     for number, count in head["takes"]:
         takes[number] = np.frombuffer(data, dtype="<i4", count=count, offset=at)
         at += 4 * count
-    kind, given = made[0]
-    if kind is Windows:
-        given["withdrawn"] = Withdrawn(**made[1][1])
-    return kind(**given), takes
+    kind, columns = made[0]
+    if len(made) > 1:
+        columns[_BESIDE] = _table_of(*made[1])
+    return _table_of(kind, columns), takes
 
 
 def name_of(data: bytes) -> str:
@@ -114,9 +129,14 @@ def _damaged(why: str) -> DataError:
     return DataError("these bytes are not a shard's memory", why, "restore from an undamaged copy")
 
 
-def _table(table: Any) -> tuple[dict[str, Any], bytes]:
+def _table_of(kind: str, columns: Mapping[str, Any]) -> Any:
+    """A table of a kind, of columns as they are called at rest."""
+    return _KINDS[kind](**{_FIELDS[kind][name]: column for name, column in columns.items()})
+
+
+def _table(kind: str, table: Any) -> tuple[dict[str, Any], bytes]:
     """What is said of a table's columns, and those that are no single value as an Arrow stream."""
-    flat, shape = _flat(table)
+    flat, shape = _flat(kind, table)
     kinds: dict[str, Any] = {}
     arrays = {}
     for name, column in flat.items():
@@ -135,13 +155,13 @@ def _table(table: Any) -> tuple[dict[str, Any], bytes]:
     return {"shape": shape, "columns": kinds}, body + b"\0" * (-len(body) % 64)
 
 
-def _flat(table: Any) -> tuple[dict[str, Any], dict[str, list[int] | None]]:
+def _flat(kind: str, table: Any) -> tuple[dict[str, Any], dict[str, list[int] | None]]:
     """Columns under names of their own, and how they are grouped: -1 for a column, else how many a group has."""
     flat: dict[str, Any] = {}
     shape: dict[str, list[int] | None] = {}
-    for name in (field.name for field in fields(table) if field.name != "withdrawn"):
-        value = getattr(table, name)
-        if name == "signs" and not value:
+    for name, field in _FIELDS[kind].items():
+        value = getattr(table, field)
+        if name == _BESIDE or (name == _MAY_LACK and not value):
             continue
         if not isinstance(value, tuple):
             flat[name], shape[name] = value, None
@@ -153,8 +173,8 @@ def _flat(table: Any) -> tuple[dict[str, Any], dict[str, list[int] | None]]:
     return flat, shape
 
 
-def _read(said: dict[str, Any], body: pa.Buffer) -> tuple[Any, dict[str, Any]]:
-    """A table's class, and its columns as they were."""
+def _read(said: dict[str, Any], body: pa.Buffer) -> tuple[str, dict[str, Any]]:
+    """The kind of a table, and its columns as they were."""
     table = pa.ipc.open_stream(body).read_all() if said["bytes"] else None
     flat: dict[str, Any] = {}
     for name, kind in said["columns"].items():
@@ -170,4 +190,4 @@ def _read(said: dict[str, Any], body: pa.Buffer) -> tuple[Any, dict[str, Any]]:
             flat[f"{name}.{i}.0"] if size < 0 else tuple(flat[f"{name}.{i}.{j}"] for j in range(size))
             for i, size in enumerate(groups)
         )  # fmt: skip
-    return _KINDS[said["kind"]], made
+    return said["kind"], made

@@ -11,8 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import PenstockError
+from penstock.sinks.duckdb import Duckdb
 from penstock.sinks.errors import SinkError, down
+from penstock.sinks.files import Files
+from penstock.sinks.kafka import Kafka
+from penstock.sinks.kafka_shards import ParallelKafka
+from penstock.sinks.postgres import Postgres
 from penstock.sinks.sql import list_of, quoted
+from penstock.sinks.sqlite import Sqlite
 
 NAMES = ("source", "partition", "offset", "step", "reason", "raw")
 ANSWER_SECONDS = 30.0
@@ -24,7 +30,7 @@ def reader_of(sink: Any) -> Callable[[Any], Iterator[Row]] | None:
     """Who reads the rows of a sink, in the order of `NAMES`; None where nobody can."""
     if getattr(sink, "value", "json") != "json":
         return None
-    return READERS.get(type(sink).__name__)
+    return READERS.get(type(sink))
 
 
 def keeps_all(sink: Any) -> bool:
@@ -132,7 +138,6 @@ def _asked(table: str) -> str:
     return f"SELECT {list_of(NAMES)} FROM {quoted(table)}"
 
 
-READERS: dict[str, Callable[[Any], Iterator[Row]]] = {
-    "Sqlite": _sqlite, "Duckdb": _duckdb, "Files": _files, "Postgres": _postgres, "Kafka": _kafka,
-    "ParallelKafka": _kafka,
+READERS: dict[type, Callable[[Any], Iterator[Row]]] = {
+    Sqlite: _sqlite, Duckdb: _duckdb, Files: _files, Postgres: _postgres, Kafka: _kafka, ParallelKafka: _kafka,
 }  # fmt: skip

@@ -54,6 +54,7 @@ class Directory:
     end: bool = False
     tasks: int | None = None
     limits: Limits = DEFAULT
+    kind = "directory"  # stands in checkpoints
 
     def start(self) -> Offsets:
         """Before the first file."""

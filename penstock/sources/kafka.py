@@ -46,6 +46,7 @@ class Kafka:
     on_loss: str = "stop"
     tasks: int | None = None
     limits: Limits = DEFAULT
+    kind = "kafka"  # stands in checkpoints
 
     def start(self) -> Offsets:
         """Nowhere yet: the first batch reads nothing, and says where the beginning is."""

@@ -57,6 +57,7 @@ class GameScores:
     events: int | None
     realtime: bool
     tasks: int | None = None
+    kind = "gamescores"  # stands in checkpoints
 
     def start(self) -> Offsets:
         """The beginning; in real time the first batch says when it was."""

@@ -59,7 +59,8 @@ class LogReader(Protocol):
 
     A reader may also have `lag(at) -> list[Lag]`, how far each partition is from its end, `beyond(at) -> list[str]`,
     what is there and lies after the end it was given, in words, `committed(at)`, which is told on the driver of each
-    position that is safe, and a field `tasks`, which a run fills where it is None.
+    position that is safe, a field `tasks`, which a run fills where it is None, and a `kind`, its name in checkpoints,
+    which is that of its class where it has none.
     """
 
     def start(self) -> Offsets:

@@ -12,6 +12,8 @@ from penstock.checkpoint.repaired import FOLDER, Inbox
 from penstock.flow import Flow
 from penstock.pipeline import Output, Pipeline
 from penstock.plan import Input
+from penstock.sinks.console import Console
+from penstock.sinks.function import ForeachBatch
 from penstock.sinks.sink import Stages
 from penstock.spark.frames import FrameIngest, packets_of
 from penstock.spark.job import Job
@@ -19,6 +21,9 @@ from penstock.spark.packets import WORDS, at, late_of, rows_of, shard_ids
 from penstock.spark.shard import Shard
 from penstock.spark.source import Readers, source_class
 from penstock.targets import entry_of, target_of
+
+# What sinks without a place are called in ledgers and clocks; one of the user's is called as its class.
+PLACELESS: dict[type, str] = {Console: "console", ForeachBatch: "foreachbatch"}
 
 
 def targets_of(pipeline: Pipeline) -> Iterator[tuple[str, Any, Any]]:
@@ -52,7 +57,7 @@ def _label(sink: Any) -> str:
     """Its kind, with the table, the last part of the path or the name: what stays when a database is moved."""
     place = getattr(sink, "place", None)
     if place is None:
-        return type(sink).__name__.lower()
+        return PLACELESS.get(type(sink), type(sink).__name__.lower())
     kind, _, where = place.partition(":")
     return f"{kind}:{re.split('[/#]', where.rstrip('/'))[-1]}"
 

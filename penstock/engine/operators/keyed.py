@@ -132,7 +132,8 @@ class Keyed:
     def restored(self, head: bytes, fetch: Callable[[str], bytes]) -> Memory:
         """The memory that was saved."""
         said, runs = restored_runs(head, fetch)
-        return Memory(**runs, clock=Clock(*said["clock"]), batches=said.get("batches", 0))
+        return Memory(runs["state"], runs["alarms"], runs["waiting"], Clock(*said["clock"]), runs.get("rules", ()),
+                      said.get("batches", 0))  # fmt: skip
 
     def held(self, memory: Memory) -> int:
         """How many entries, timers, waiting rows and rules are held."""

@@ -7,11 +7,15 @@ from collections import Counter
 from dataclasses import dataclass
 
 from penstock.shard import shard_of
+from penstock.sinks.kafka import Kafka
+from penstock.sinks.kafka_shards import ParallelKafka
+from penstock.sinks.postgres import Postgres
 from penstock.testing.crash.ids import IDS, SHARDS, aborted, made
 from penstock.testing.crash.sink_rows import held_by
 from penstock.testing.crash.verdict import Rows, Verdict, Written, in_batches, unequal
 
 BY_TASKS = "parallelkafka"
+KINDS: dict[type, str] = {Postgres: "postgres", Kafka: "kafka", ParallelKafka: BY_TASKS}
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def read_all(folder: str) -> dict[str, Rows]:
     found: dict[str, Rows] = {}
     for _, sink, target in targets_of(made(folder)):
         rows = held_by(sink, target).every or []
-        kind = type(sink).__name__.lower()
+        kind = KINDS[type(sink)]
         if kind.endswith("kafka"):
             values = [json.loads(value) for _, value in rows]
             found[kind] = [(int(row["id"]), int(row["n"])) for row in values]

@@ -10,12 +10,14 @@ from typing import Any
 
 from penstock.errors import PenstockError, did_you_mean
 from penstock.pipeline import Output, Pipeline
+from penstock.sinks.console import Console
+from penstock.sinks.memory import Memory
 from penstock.targets import target_of
 from penstock.testing.crash.sink_rows import readable
 from penstock.testing.crash.tape import Tape
 
 # They keep nothing that could be looked at when the process is dead.
-FORGETFUL = ("Console", "Memory")
+FORGETFUL = (Console, Memory)
 NAMED = ("table", "topic")
 SHORT = 28
 
@@ -43,7 +45,7 @@ def kept(pipeline: Pipeline, without: Sequence[str] = ()) -> Kept:
     for name, output in named:
         if name in without:
             left_out[name] = "left out, as asked"
-        elif type(output.sink).__name__ in FORGETFUL:
+        elif type(output.sink) in FORGETFUL:
             left_out[name] = "it keeps nothing that could be compared"
         else:
             _refuse_fixed(name, output.sink)

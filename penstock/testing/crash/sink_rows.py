@@ -12,6 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from penstock.sinks.duckdb import Duckdb
+from penstock.sinks.files import Files
+from penstock.sinks.kafka import Kafka
+from penstock.sinks.kafka_shards import ParallelKafka
+from penstock.sinks.postgres import Postgres
+from penstock.sinks.sqlite import Sqlite
 from penstock.testing.crash.verdict import Rows
 
 PATIENCE = 30.0
@@ -31,7 +37,7 @@ class Held:
 
 def held_by(sink: Any, target: Any) -> Held:
     """Look into a sink; a file is read from a copy, so that nobody recovers it for the run that was killed."""
-    read = READERS[type(sink).__name__]
+    read = READERS[type(sink)]
     if not hasattr(sink, "path"):
         return read(sink, target)
     place = Path(sink.path)
@@ -45,13 +51,13 @@ def held_by(sink: Any, target: Any) -> Held:
 
 def forget(sink: Any, target: Any) -> None:
     """Remove what a life has left in a server; what lies in files goes with its folder."""
-    if type(sink).__name__ in FORGETTERS:
-        FORGETTERS[type(sink).__name__](sink, target)
+    if type(sink) in FORGETTERS:
+        FORGETTERS[type(sink)](sink, target)
 
 
 def readable(sink: Any) -> bool:
     """Whether it is known how to look into it."""
-    return type(sink).__name__ in READERS
+    return type(sink) in READERS
 
 
 def _sqlite(sink: Any, target: Any) -> Held:
@@ -190,10 +196,9 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-READERS: dict[str, Callable[[Any, Any], Held]] = {
-    "Sqlite": _sqlite, "Duckdb": _duckdb, "Files": _files, "Postgres": _postgres, "Kafka": _kafka,
-    "ParallelKafka": _kafka,
+READERS: dict[type, Callable[[Any, Any], Held]] = {
+    Sqlite: _sqlite, Duckdb: _duckdb, Files: _files, Postgres: _postgres, Kafka: _kafka, ParallelKafka: _kafka,
 }  # fmt: skip
-FORGETTERS: dict[str, Callable[[Any, Any], None]] = {
-    "Postgres": _forget_postgres, "Kafka": _forget_kafka, "ParallelKafka": _forget_kafka,
+FORGETTERS: dict[type, Callable[[Any, Any], None]] = {
+    Postgres: _forget_postgres, Kafka: _forget_kafka, ParallelKafka: _forget_kafka,
 }  # fmt: skip

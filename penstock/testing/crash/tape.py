@@ -69,6 +69,7 @@ class Played:
     reader: LogReader
     steps: list[list[Offsets]]
     spoke: tuple[str, ...]
+    kind = "played"  # stands in checkpoints
 
     def start(self) -> Offsets:
         """Before the first batch."""
