@@ -16,7 +16,7 @@ WORKERS := -n auto --maxprocesses 4 --dist worksteal
 
 # Tests that start a JVM, a server or a browser: two at a time, a file to a worker, so that few are started. Those that
 # kill are few and long: they begin, so that neither worker is left alone with them in the end.
-ON_SPARK := tests/faults tests/spark tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres tests/browser
+ON_SPARK := tests/faults tests/spark tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres tests/browser tests/golden
 
 .PHONY: help install java browser demo demo-kafka test lint format types contracts conformance laws faults faults-nexmark soak bench bench-quick bench-engine bench-kafka bench-nexmark bench-observing bench-state docs figures playground clean
 
