@@ -147,8 +147,10 @@ class Commit:
         # A batch without rows has run under the watermark of all that came before it.
         drained = not heard.counts.read and not tick["behind"] and not self._moved(before.batch)
         if self.until == "end":
-            # W is held while input lasts; then every stage gives what it has left, one after the other.
-            ended = tick["finished"] and drained
+            # W is held while input lasts; then every stage gives what it has left, one after the other. A batch that an
+            # earlier run had planned does not know what has come since: it may go on with the end, but not begin it.
+            begins = before.batch != self.replaying or before.watermark == MAX_TIME
+            ended = tick["finished"] and drained and begins
             reached = MAX_TIME if ended else before.watermark
             finished = finished or (ended and all(before.state.of(number) == MAX_TIME for number in stages))
         state = end_batch(self.flow, before.state, heard.reports, tick["now"], said, holds, reached)

@@ -168,6 +168,21 @@ def test_a_directory_a_database_and_a_checkpoint_that_were_moved(held):
     assert history(held) == [*BEFORE, ("10", "blue", 3, "on_time", 0), ("10", "red", 12, "on_time", 0)]
 
 
+def test_a_checkpoint_that_was_moved_goes_on_where_a_link_is_left_in_its_place(stopped, held):
+    """Spark keeps the place of the checkpoint in its own files, and looks there."""
+    put(held / "in", "b.json", ("red", 10, 14), ("red", 20, 25))
+    pipeline = ps.pipeline("scores", *outputs(held, Made(source=scores(held / "in")).results()))
+    old, aside = stopped / "checkpoint", stopped / "aside"
+    old.rename(aside)
+    old.symlink_to(held / "checkpoint")
+    try:
+        caught_up(pipeline, held / "checkpoint")
+    finally:
+        old.unlink()
+        aside.rename(old)
+    assert history(held) == [*BEFORE, ("10", "blue", 3, "on_time", 0), ("10", "red", 12, "on_time", 0)]
+
+
 def test_the_pace_may_change(held):
     """batch_every, batch_rows, delivery, staging, max_bad; without shards= those of the checkpoint hold."""
     put(held / "in", "b.json", ("red", 10, 14), ("red", 20, 25))

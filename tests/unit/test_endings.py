@@ -15,6 +15,7 @@ import penstock as ps
 from penstock.batch import Counts
 from penstock.checkpoint.spark_logs import checked, foreign
 from penstock.checkpoint.store import LocalStore
+from penstock.instant import MAX_TIME
 from penstock.sources.frame import Frame
 from penstock.spark.commit import Commit
 from penstock.spark.packets import COUNTS, TICK
@@ -111,6 +112,16 @@ def test_what_has_ended_is_at_its_end_also_when_its_last_batch_is_run_again(tmp_
     commit = committed(store, "end", None)
     assert [batch(commit, number, rows) for number, rows in enumerate([5, 0, 0])] == [False, False, True]
     assert batch(committed(store, "end", 2), 2, 0)
+
+
+def test_a_batch_that_is_run_again_does_not_begin_the_end(tmp_path: Path) -> None:
+    """It was planned before the run was killed: what has come since would be late."""
+    store = LocalStore(str(tmp_path))
+    assert not batch(committed(store, "end", None), 0, 5)
+    again = committed(store, "end", 1)
+    batch(again, 1, 0)
+    assert again.clocks.watermark < MAX_TIME
+    assert [batch(again, 2, 3), batch(again, 3, 0), batch(again, 4, 0)] == [False, False, True]
 
 
 def test_the_watermark_is_held_while_there_is_more_to_read(tmp_path: Path) -> None:
