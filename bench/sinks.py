@@ -27,9 +27,10 @@ from penstock.sinks.files import files, read_files
 from penstock.sinks.fingerprint import fingerprint, shown
 from penstock.sinks.memory import memory
 from penstock.sinks.postgres import postgres
-from penstock.sinks.sink import Batch, Target
+from penstock.sinks.sink import Batch
 from penstock.sinks.sqlite import sqlite
 from penstock.sinks.writing.net import net
+from penstock.targets import Target
 from penstock.testing.database import database
 
 STAMP = pa.timestamp("us", tz="UTC")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import DataError
 from penstock.instant import from_datetime
-from penstock.row_steps import MapBatches
 from penstock.schema import Schema
 
 if TYPE_CHECKING:
@@ -96,12 +95,6 @@ def _more_text_than_fits(rows: int) -> DataError:
         "one column of them has more than 2 GB of text",
         "give the pipeline fewer rows at a time (batch_rows=...) or more shards (shards=...)",
     )
-
-
-def rows_through_arrow(step: MapBatches, rows: Sequence[dict[str, Any]], schema: Schema) -> list[dict[str, Any]]:
-    """Rows through a user's function of an Arrow batch; ValueError where it gives another schema than it declared."""
-    made = conforming_batch(step.function(to_arrow(rows, schema)), step.schema)
-    return from_arrow(made, step.schema)
 
 
 def conforming_batch(made: Any, schema: Schema) -> pa.RecordBatch:

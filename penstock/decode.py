@@ -8,8 +8,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from penstock.errors import PenstockError
-from penstock.expression import EvaluationError
+from penstock.errors import EvaluationError, PenstockError
 from penstock.instant import EARLIEST, EPOCH, LATEST, parse
 from penstock.schema import Schema
 from penstock.text_cast import decimal_parts, fit_decimal, read_number

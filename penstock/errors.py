@@ -36,6 +36,10 @@ class CaseError(PenstockError):
     """A case file or a test script says something that cannot be played."""
 
 
+class EvaluationError(ValueError):
+    """A row has no value for an expression: an overflow, a division by zero, or a cast that fails."""
+
+
 def did_you_mean(word: str, known: Iterable[str], example: str | None = None) -> str:
     """A hint that names the nearest known word, or else the example, or lists what there is."""
     choices = sorted(set(known))

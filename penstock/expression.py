@@ -20,7 +20,6 @@ from penstock.node import (
     Case,
     Cast,
     Compare,
-    EvaluationError,
     In,
     IsNull,
     Literal,
@@ -39,7 +38,7 @@ from penstock.sql import parse
 from penstock.unknown_names import explained, not_rows, unknown_name
 
 __all__ = [
-    "FUNCTIONS", "And", "Arithmetic", "Call", "Case", "Cast", "Col", "Compare", "EvaluationError", "In", "IsNull",
+    "FUNCTIONS", "And", "Arithmetic", "Call", "Case", "Cast", "Col", "Compare", "In", "IsNull",
     "Literal", "Name", "Negate", "Node", "Not", "Or", "Typed", "call", "col", "columns_of", "expression", "infer",
     "lit", "show", "type_of",
 ]  # fmt: skip

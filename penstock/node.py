@@ -10,13 +10,14 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from penstock import instant
-from penstock.errors import PlanError
+from penstock.errors import EvaluationError, PlanError
 
 UNTYPED = "null"
 RESERVED = frozenset(
     {"and", "or", "not", "is", "null", "in", "between", "like", "case", "when", "then", "else", "end", "cast", "as",
      "true", "false"}
 )  # fmt: skip
+
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 _PLAIN = re.compile(r"[^\W\d]\w*")
 _SHORT = 80
@@ -24,10 +25,6 @@ _SHORT = 80
 # Binding powers, loosest first; the parser climbs them and `show` puts parentheses by them.
 OR, AND, NOT, COMPARE, CONCAT, ADD, MULTIPLY, NEGATE, ATOM = range(1, 10)
 POWER = {"+": ADD, "-": ADD, "*": MULTIPLY, "/": MULTIPLY, "%": MULTIPLY}
-
-
-class EvaluationError(ValueError):
-    """A row has no value for an expression: an overflow, a division by zero, or a cast that fails."""
 
 
 class Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from penstock.arrow import arrow_schema
@@ -11,7 +12,28 @@ from penstock.plan import Entry, Plan
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from penstock.sinks.sink import Target
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an output is, fixed for the life of a checkpoint; `keys` identify a row of the current answer.
+
+    Rows that may be withdrawn and have such keys have a current answer, as panes do. `stream` is what its rows are
+    called on their way, where a pipeline has several of a kind.
+    """
+
+    sink: str
+    kind: str
+    schema: pa.Schema
+    keys: tuple[str, ...] = ()
+    mode: str = "accumulating"
+    refires: bool = False
+    withdraws: bool = False
+    stream: str = field(default="", compare=False)
+
+    @property
+    def answers(self) -> bool:
+        """Whether there is a current answer: of its rows one stands for each key."""
+        return self.mode != "discarding" and (self.kind == "panes" or (self.kind == "rows" and bool(self.keys)))
 
 
 def quarantine_schema() -> pa.Schema:
@@ -60,7 +82,6 @@ def output_schema(plan: AnyStage, kind: str, name: str = "") -> pa.Schema:
 
 def target_of(plan: AnyStage, kind: str, sink: str, name: str = "", stream: str = "") -> Target:
     """What the sink of that id is told of a stage's panes or rows, late rows, quarantine or archive."""
-    from penstock.sinks.sink import Target
 
     if not isinstance(plan, Plan) and kind == "rows" and plan.withdraws(name):
         keys = plan.operator.identity(plan.sides)

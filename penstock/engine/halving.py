@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.expression import EvaluationError
+from penstock.errors import EvaluationError
 
 
 def failing_rows(

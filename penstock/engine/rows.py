@@ -18,7 +18,8 @@ from penstock.engine.cells import take_column
 from penstock.engine.expression import evaluate, evaluator
 from penstock.engine.halving import failing_rows
 from penstock.engine.stamp import Stamps, stamp
-from penstock.expression import EvaluationError, Node
+from penstock.errors import EvaluationError
+from penstock.expression import Node
 from penstock.flow import AnyStage
 from penstock.plan import Input, Plan
 from penstock.row_steps import Map, MapBatches, Project, RowStep, Where

@@ -32,7 +32,7 @@ from penstock.engine.table import (
     withdrawals,
 )
 from penstock.engine.trigger import Sight, fired, ready
-from penstock.expression import EvaluationError
+from penstock.errors import EvaluationError
 from penstock.instant import MIN_TIME
 from penstock.trigger import When, uncomputable
 from penstock.window import Global

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.batch import Counts
-from penstock.expression import EvaluationError
+from penstock.errors import EvaluationError
 from penstock.instant import MAX_TIME, MIN_TIME, plus
 from penstock.pane import Late, Pane, Timing
 from penstock.plan import Plan

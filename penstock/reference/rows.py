@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from penstock.batch import Arrival
 from penstock.decode import conforming, for_users, reason_of
+from penstock.errors import EvaluationError
 from penstock.event_time import FromColumn, Punctuated, TimeBase
-from penstock.expression import EvaluationError, Node
+from penstock.expression import Node
 from penstock.flow import AnyStage
 from penstock.instant import MIN_TIME, event_time_of, plus
 from penstock.pane import Quarantined
@@ -143,7 +144,6 @@ class Reading:
             return []
 
     def _batches(self, step: MapBatches, rows: list[Travelling], held: Schema) -> list[Travelling]:
-        from penstock.arrow import rows_through_arrow
 
         try:
             made = rows_through_arrow(step, [row.row for row in rows], held)
@@ -196,3 +196,11 @@ def _guarded(function: Any, call: Callable[[Any], Any], value: Callable[[Any], A
             raise user_error(error, function, value(row)) from error
 
     return called
+
+
+def rows_through_arrow(step: MapBatches, rows: Sequence[dict[str, Any]], schema: Schema) -> list[dict[str, Any]]:
+    """Rows through a user's function of an Arrow batch; ValueError where it gives another schema than it declared."""
+    from penstock.arrow import conforming_batch, from_arrow, to_arrow
+
+    made = conforming_batch(step.function(to_arrow(rows, schema)), step.schema)
+    return from_arrow(made, step.schema)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from penstock.errors import PlanError
 from penstock.pane import PANE_COLUMNS
 from penstock.sinks.fits import fit
-from penstock.sinks.sink import Batch, Ledger, Target
+from penstock.sinks.sink import Batch, Ledger
+from penstock.targets import Target
 
 if TYPE_CHECKING:
     import pyarrow as pa

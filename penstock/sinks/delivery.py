@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import PlanError
 from penstock.killpoint import reached
 from penstock.sinks.errors import SinkError, ahead, behind, diverged, outcome_unknown, torn
-from penstock.sinks.sink import Batch, Ledger, Sink, StagedWriter, Target, Writer, wants_dataframe
+from penstock.sinks.sink import Batch, Ledger, Sink, StagedWriter, Writer, wants_dataframe
+from penstock.targets import Target
 
 if TYPE_CHECKING:
     import pyarrow as pa

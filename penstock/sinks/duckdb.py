@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import PlanError, path_of
 from penstock.sinks.claim import Claim
 from penstock.sinks.errors import busy, without_package
-from penstock.sinks.sink import Target
 from penstock.sinks.sql import Tables, tables_of
 from penstock.sinks.sql_writer import Columns, SqlWriter
+from penstock.targets import Target
 
 if TYPE_CHECKING:
     import pyarrow as pa

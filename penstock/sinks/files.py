@@ -21,7 +21,8 @@ from penstock.sinks.claim import Claim, committed
 from penstock.sinks.errors import fenced
 from penstock.sinks.fits import fit
 from penstock.sinks.redaction import shown
-from penstock.sinks.sink import Batch, Ledger, Target
+from penstock.sinks.sink import Batch, Ledger
+from penstock.targets import Target
 
 if TYPE_CHECKING:
     import pyarrow as pa

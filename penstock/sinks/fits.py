@@ -20,7 +20,7 @@ refused for an upsert also where a window fires once: a change of trigger would 
 from __future__ import annotations
 
 from penstock.errors import PlanError
-from penstock.sinks.sink import Target
+from penstock.targets import Target
 
 NET, NET_AND_EVERY, EVERY, APPENDED = "net", "net and every pane", "every pane", "appended"
 REFUSED = "refused"

@@ -9,7 +9,8 @@ from typing import Any
 from penstock.errors import PenstockError, PlanError
 from penstock.sinks.errors import SinkError
 from penstock.sinks.fits import fit
-from penstock.sinks.sink import Batch, Ledger, Target
+from penstock.sinks.sink import Batch, Ledger
+from penstock.targets import Target
 from penstock.user_error import error_alone, place
 from penstock.wording import many
 

@@ -27,8 +27,9 @@ from penstock.sinks.errors import SinkDown, SinkError, columns_differ, without_p
 from penstock.sinks.fits import NET, fit
 from penstock.sinks.kafka_given import New, Setting, check_sink, check_topic, kept, listed, new
 from penstock.sinks.redaction import shown
-from penstock.sinks.sink import Batch, Ledger, Target
+from penstock.sinks.sink import Batch, Ledger
 from penstock.sinks.sql import ledger_of
+from penstock.targets import Target
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,8 @@ from penstock.errors import PenstockError
 from penstock.killpoint import reached
 from penstock.sinks.errors import SinkDown, ahead, diverged, fenced
 from penstock.sinks.kafka import CHUNK, Kafka, KafkaWriter, columns_of
-from penstock.sinks.sink import Batch, Ledger, Target
+from penstock.sinks.sink import Batch, Ledger
+from penstock.targets import Target
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,8 @@ from penstock.errors import PenstockError, PlanError
 from penstock.sinks.claim import Claim, Held, claimed, committed
 from penstock.sinks.errors import columns_differ
 from penstock.sinks.fits import fit
-from penstock.sinks.sink import Batch, Ledger, Target
+from penstock.sinks.sink import Batch, Ledger
+from penstock.targets import Target
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import PlanError
 from penstock.secret import Secret, revealed
 from penstock.sinks.errors import without_package
-from penstock.sinks.sink import Target
 from penstock.sinks.sql import Tables, tables_of
+from penstock.targets import Target
 
 if TYPE_CHECKING:
     from penstock.sinks.postgres_writer import PostgresWriter

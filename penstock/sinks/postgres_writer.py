@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.sinks.claim import Claim
 from penstock.sinks.errors import columns_differ, down
-from penstock.sinks.sink import Target
 from penstock.sinks.sql import list_of, quoted
 from penstock.sinks.sql_writer import Columns, SqlWriter
+from penstock.targets import Target
 
 if TYPE_CHECKING:
     import pyarrow as pa

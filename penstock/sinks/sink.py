@@ -3,34 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What an output is, fixed for the life of a checkpoint; `keys` identify a row of the current answer.
-
-    Rows that may be withdrawn and have such keys have a current answer, as panes do. `stream` is what its rows are
-    called on their way, where a pipeline has several of a kind.
-    """
-
-    sink: str
-    kind: str
-    schema: pa.Schema
-    keys: tuple[str, ...] = ()
-    mode: str = "accumulating"
-    refires: bool = False
-    withdraws: bool = False
-    stream: str = field(default="", compare=False)
-
-    @property
-    def answers(self) -> bool:
-        """Whether there is a current answer: of its rows one stands for each key."""
-        return self.mode != "discarding" and (self.kind == "panes" or (self.kind == "rows" and bool(self.keys)))
+    from penstock.targets import Target
 
 
 @dataclass(frozen=True, slots=True)

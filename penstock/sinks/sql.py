@@ -10,7 +10,8 @@ from penstock.errors import PlanError
 from penstock.sinks.claim import Claim, Held, claimed, refuse_exchanged
 from penstock.sinks.errors import fenced, foreign, moved
 from penstock.sinks.fits import EVERY, NET, NET_AND_EVERY, check_columns, fit
-from penstock.sinks.sink import Batch, Ledger, Target
+from penstock.sinks.sink import Batch, Ledger
+from penstock.targets import Target
 
 LEDGER = (
     'CREATE TABLE penstock_ledger (sink TEXT PRIMARY KEY, lineage TEXT NOT NULL, batch BIGINT NOT NULL, '

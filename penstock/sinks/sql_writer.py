@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.sinks.claim import Claim, committed
 from penstock.sinks.errors import columns_differ
-from penstock.sinks.sink import Batch, Ledger, Target
+from penstock.sinks.sink import Batch, Ledger
 from penstock.sinks.sql import LEDGER, RETIRED, Books, Tables, ledger_of, quoted
+from penstock.targets import Target
 
 if TYPE_CHECKING:
     import pyarrow as pa

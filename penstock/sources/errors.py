@@ -15,39 +15,12 @@ def not_of_its_format(where: str, kind: str, error: object) -> DataError:
     )
 
 
-def vanished(where: str) -> DataError:
-    """A file that is to be read and is not there any more."""
-    return DataError(
-        f"{where} is not there any more, and has not been read to its end",
-        "a batch that was planned is read again after a crash, and must find the same files",
-        "put the file back; move files away only when a later batch has been committed",
-    )
-
-
-def changed(where: str) -> DataError:
-    """A file whose size or time is not what it was."""
-    return DataError(
-        f"{where} was changed after it had been listed",
-        "the rows of a file have offsets, and a replay must find them where they were",
-        "put the old content back with its old time, and write what is new into a file of its own",
-    )
-
-
 def unknown_format(where: str) -> DataError:
     """A file of which nobody says what it is."""
     return DataError(
         f"{where} does not say by its name what format it has",
         "without format=… a file is read by its suffix: .parquet, .json, .jsonl, .ndjson or .csv",
         'write format="json", or let the names of files that are not meant begin with "_" or "."',
-    )
-
-
-def no_directory(path: str) -> DataError:
-    """A directory that is not there."""
-    return DataError(
-        f"there is no directory {path}",
-        "the source reads the files that appear in it",
-        "make the directory, empty if need be, or mend the path",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.sources.errors import changed, no_directory, vanished
+from penstock.errors import DataError
 
 HIDDEN = (".", "_")
 
@@ -113,3 +113,30 @@ def _remote(path: str) -> list[File]:
         if info.is_file and not any(part.startswith(HIDDEN) for part in name.split("/")):
             files.append(File(name, info.size, info.mtime_ns or 0, info.mtime_ns or 0))
     return files
+
+
+def vanished(where: str) -> DataError:
+    """A file that is to be read and is not there any more."""
+    return DataError(
+        f"{where} is not there any more, and has not been read to its end",
+        "a batch that was planned is read again after a crash, and must find the same files",
+        "put the file back; move files away only when a later batch has been committed",
+    )
+
+
+def changed(where: str) -> DataError:
+    """A file whose size or time is not what it was."""
+    return DataError(
+        f"{where} was changed after it had been listed",
+        "the rows of a file have offsets, and a replay must find them where they were",
+        "put the old content back with its old time, and write what is new into a file of its own",
+    )
+
+
+def no_directory(path: str) -> DataError:
+    """A directory that is not there."""
+    return DataError(
+        f"there is no directory {path}",
+        "the source reads the files that appear in it",
+        "make the directory, empty if need be, or mend the path",
+    )

@@ -19,8 +19,8 @@ from functools import lru_cache
 from itertools import combinations, islice
 
 from penstock.duration import SECOND
-from penstock.sources.errors import cannot_tell, changed
-from penstock.sources.listing import File
+from penstock.sources.errors import cannot_tell
+from penstock.sources.listing import File, changed
 
 REMEMBERED = 512
 BUCKETS = 64

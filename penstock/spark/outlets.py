@@ -17,12 +17,13 @@ from penstock.checkpoint.store import CheckpointError, Store
 from penstock.pipeline import Pipeline
 from penstock.sinks.delivery import check_delivery, deliver
 from penstock.sinks.errors import ForeignLineage, exchanged
-from penstock.sinks.sink import Batch, Target, Writer, wants_dataframe
+from penstock.sinks.sink import Batch, Writer, wants_dataframe
 from penstock.spark.compile import targets_of
 from penstock.spark.gather import Heard
 from penstock.spark.packets import BAD, LATE, kind_of
 from penstock.spark.staging import clear_staging, for_spark
 from penstock.spark.waiting import Waiting
+from penstock.targets import Target
 
 KEPT_BYTES = 1 << 30
 

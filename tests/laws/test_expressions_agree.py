@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from penstock import instant
 from penstock.arrow import arrow_schema
 from penstock.engine import expression as engine
-from penstock.errors import PlanError
+from penstock.errors import EvaluationError, PlanError
 from penstock.expression import (
     And,
     Arithmetic,
@@ -23,7 +23,6 @@ from penstock.expression import (
     Cast,
     Col,
     Compare,
-    EvaluationError,
     In,
     IsNull,
     Name,

@@ -19,8 +19,9 @@ from penstock.sinks.files import files, read_files
 from penstock.sinks.fingerprint import fingerprint, shown
 from penstock.sinks.memory import memory
 from penstock.sinks.postgres import postgres
-from penstock.sinks.sink import Batch, Sink, Target
+from penstock.sinks.sink import Batch, Sink
 from penstock.sinks.sqlite import sqlite
+from penstock.targets import Target
 
 STAMP = pa.timestamp("us", tz="UTC")
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

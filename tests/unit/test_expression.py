@@ -10,7 +10,7 @@ import pytest
 
 from penstock.arrow import arrow_schema, arrow_type
 from penstock.engine import expression as engine
-from penstock.errors import PlanError
+from penstock.errors import EvaluationError, PlanError
 from penstock.expression import (
     FUNCTIONS,
     And,
@@ -19,7 +19,6 @@ from penstock.expression import (
     Case,
     Cast,
     Compare,
-    EvaluationError,
     In,
     IsNull,
     Literal,

@@ -12,7 +12,7 @@ from penstock.engine.combine import Rows
 from penstock.engine.expression import evaluator
 from penstock.engine.halving import failing_rows
 from penstock.engine.operators.operator import BadRow
-from penstock.expression import EvaluationError
+from penstock.errors import EvaluationError
 from penstock.match import Test
 from penstock.schema import Schema
 from penstock.user_error import failure

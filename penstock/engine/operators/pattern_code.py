@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from penstock.arrow import arrow_type
 from penstock.engine.expression import evaluator
-from penstock.expression import EvaluationError, Literal, Name
+from penstock.errors import EvaluationError
+from penstock.expression import Literal, Name
 from penstock.inference import Typed, infer
 from penstock.measure import Read, Ref
 from penstock.node import LONG_MAX, LONG_MIN, Node, failed

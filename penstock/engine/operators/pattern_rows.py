@@ -10,7 +10,7 @@ from penstock.engine.expression import evaluator
 from penstock.engine.operators.operator import Outgoing
 from penstock.engine.operators.pattern_automaton import Automaton
 from penstock.engine.operators.pattern_keys import Key, Play, Whole
-from penstock.expression import EvaluationError
+from penstock.errors import EvaluationError
 from penstock.match import TIMEOUTS, unmeasurable
 from penstock.measure import Ref
 from penstock.node import LONG_MAX, LONG_MIN

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.decode import for_users, reason_of
-from penstock.expression import EvaluationError
+from penstock.errors import EvaluationError
 from penstock.instant import MAX_TIME, plus
 from penstock.match import TIMEOUTS, Match, Test, refs_of, too_many, unmeasurable
 from penstock.measure import Ref

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from penstock.engine.keys import canonical, whole
 from penstock.errors import PlanError, did_you_mean
-from penstock.sinks.sink import Target
 from penstock.sinks.writing.net import net
 from penstock.sinks.writing.values import json_column, json_text
+from penstock.targets import Target
 
 if TYPE_CHECKING:
     from penstock.sinks.kafka import Kafka

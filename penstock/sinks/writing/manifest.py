@@ -13,8 +13,9 @@ import pyarrow as pa
 from penstock.errors import PenstockError
 from penstock.sinks.claim import Claim, Held, claimed
 from penstock.sinks.errors import columns_differ, manifests_lost
-from penstock.sinks.sink import Batch, Ledger, Target
+from penstock.sinks.sink import Batch, Ledger
 from penstock.sinks.writing.place import Place
+from penstock.targets import Target
 
 EPOCHS = "_penstock/epochs"
 # Outlives a deleted `_penstock`, so that files which were data are not taken for leftovers.
