@@ -44,7 +44,7 @@ class Bad:
 
 def quarantined(store: Store, pipeline: Pipeline | None) -> Iterator[Bad]:
     """The rows kept under a checkpoint, and those that the pipeline writes to sinks that can be read."""
-    from penstock.spark.outlets import kept_rows
+    from penstock.checkpoint.unwritten_rows import kept_rows
 
     for table in kept_rows(store, "quarantine"):
         yield from (Bad(**row) for row in table.to_pylist())

@@ -34,8 +34,8 @@ from penstock.spark.ingesting import ingested
 from penstock.spark.job import Job
 from penstock.spark.outlets import Outlets
 from penstock.spark.packets import PACKETS, TICK, WORDS, Packet, at, packet_batches, put_together, stage_of
-from penstock.spark.property import TaskClock
 from penstock.spark.stepping import Word, arrivals_step, tick_of, words_of
+from penstock.spark.task_clock import TaskClock
 from penstock.spark.unusable import Unusable
 from penstock.spark.waiting import Waiting, say_waiting
 

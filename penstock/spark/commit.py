@@ -24,11 +24,10 @@ from penstock.pipeline import Pipeline
 from penstock.progress import Progress
 from penstock.sinks.errors import SinkDown
 from penstock.sources.frame import Frame
-from penstock.spark.failure import told
 from penstock.spark.gather import Heard, gathered
 from penstock.spark.observing import Observer, Wrote, newest_of
 from penstock.spark.outlets import Outlets
-from penstock.spark.property import TaskClock, tell_tasks
+from penstock.spark.task_clock import TaskClock
 from penstock.spark.throttle import Throttle
 from penstock.spark.unusable import Unusable
 from penstock.spark.waiting import Times, Waiting
@@ -46,7 +45,8 @@ class Commit:
     lease: Lease
     outlets: Outlets
     until: Until
-    context: Any
+    publish: Callable[[TaskClock], None]
+    explain: Callable[[BaseException], BaseException]
     on_progress: Callable[[Progress], None]
     clocks: Clocks = field(default_factory=Clocks)
     resumed: bool = True
@@ -73,7 +73,7 @@ class Commit:
         except BaseException as error:
             self.failure = error
             if self.observer is not None and not (isinstance(error, SinkDown) and self.asked.is_set()):
-                self.observer.failed(self.lease.epoch, told(error))
+                self.observer.failed(self.lease.epoch, self.explain(error))
             raise
 
     def _commit(self, frame: Any, batch: int) -> None:
@@ -108,7 +108,7 @@ class Commit:
         planned_now = batch != self.replaying
         self.done = after.finished or (self.until == "caught_up" and after.drained and planned_now)
         self.before_next(after)
-        tell_tasks(self.context, self.task_clock())
+        self.publish(self.task_clock())
         reached("batch:end", batch)
 
     def deliver(self, heard: Heard, batch: int, waiting: Waiting) -> dict[str, int]:

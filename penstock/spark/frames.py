@@ -20,7 +20,8 @@ from penstock.sources.source import MAX_BYTES, Chunk
 from penstock.spark.ingesting import ingested
 from penstock.spark.job import Job
 from penstock.spark.packets import NOW, PACKETS, Packet, packet_batches
-from penstock.spark.property import TaskClock, task_clock
+from penstock.spark.property import task_clock
+from penstock.spark.task_clock import TaskClock
 
 _NOW = "@penstock now"
 _ROWS = 500_000

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,13 +13,14 @@ import pyarrow.parquet as pq
 
 from penstock.checkpoint.identity import Identity
 from penstock.checkpoint.store import CheckpointError, Store
+from penstock.checkpoint.unwritten_rows import folder_of
 from penstock.pipeline import Pipeline
 from penstock.sinks.delivery import check_delivery, deliver
 from penstock.sinks.errors import ForeignLineage, exchanged
 from penstock.sinks.sink import Batch, Writer, wants_dataframe
-from penstock.spark.compile import targets_of
 from penstock.spark.gather import Heard
 from penstock.spark.packets import BAD, LATE, kind_of
+from penstock.spark.sink_targets import targets_of
 from penstock.spark.staging import clear_staging, for_spark
 from penstock.spark.waiting import Waiting
 from penstock.targets import Target
@@ -149,11 +149,6 @@ class Outlets:
         return size
 
 
-def folder_of(stream: str) -> str:
-    """The folder under a checkpoint in which rows are kept that nobody writes."""
-    return re.sub("[^a-z0-9]", "-", stream)
-
-
 def refuse_exchanged(pipeline: Pipeline, written: Mapping[str, int]) -> None:
     """Refuse outputs that have changed places, whatever is said of a takeover: with them the stages have.
 
@@ -183,11 +178,3 @@ def refuse_moved(pipeline: Pipeline, given: Mapping[str, int]) -> None:
                 "name the table or path as before, or start a new checkpoint, or say takeover=True to begin there in "
                 "the middle",
             )
-
-
-def kept_rows(store: Store, kind: str) -> Iterator[pa.Table]:
-    """The late or quarantined rows that were kept under a checkpoint."""
-    for name in store.names(f"penstock/{kind}"):
-        data = store.read(f"penstock/{kind}/{name}")
-        if data is not None:
-            yield pq.read_table(pa.BufferReader(data))

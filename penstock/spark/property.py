@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 
 from pyspark import SparkContext, TaskContext
 
-from penstock.errors import PenstockError
+from penstock.spark.task_clock import TaskClock, WrongClock
 
 NAME = "penstock.clock"
 _BATCH = "streaming.sql.batchId"
-
-
-class WrongClock(PenstockError):
-    """A task found no clock, or that of another batch: it must not run, for its answer would differ."""
-
-
-@dataclass(frozen=True, slots=True)
-class TaskClock:
-    """What a task is told: the batch it may work for, W of each stage in it, and now of the batch before.
-
-    Where a run is observed, `newest` has the newest event time of each source/partition before the batch.
-    """
-
-    lineage: str
-    batch: int
-    watermarks: tuple[int, ...]
-    before: int
-    newest: Mapping[str, int] = field(default_factory=dict)
 
 
 def tell_tasks(context: SparkContext, clock: TaskClock) -> None:

@@ -226,8 +226,9 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
 
     clocks = read_clock(given.store, identity.lineage, batch)
     commit = (kit.commit if kit else Commit)(
-        pipeline, identity.lineage, given.store, given.lease, outlets, given.until, spark.sparkContext, progressed,
-        clocks, replaying=batch if _logged(given.store, batch) else None,
+        pipeline, identity.lineage, given.store, given.lease, outlets, given.until,
+        partial(tell_tasks, spark.sparkContext), told, progressed, clocks,
+        replaying=batch if _logged(given.store, batch) else None,
         throttle=throttle, answers=given.answers,
         observer=observer, unusable=None if kit else Unusable(pipeline, given.checkpoint, staging, clocks),
     )  # fmt: skip

@@ -22,7 +22,8 @@ from penstock.killpoint import reached
 from penstock.sources.source import TASKS, LogReader, came_after, shared_among
 from penstock.spark.job import Job
 from penstock.spark.packets import PACKETS, REPORTS, TICK, Packet, packet_batches
-from penstock.spark.property import TaskClock, task_clock
+from penstock.spark.property import task_clock
+from penstock.spark.task_clock import TaskClock
 from penstock.spark.throttle import allowed as throttled
 
 TASKS_NAMED = "tasks"

@@ -38,9 +38,9 @@ from penstock.spark.packets import (
     late_of,
     rows_of,
 )
-from penstock.spark.property import WrongClock
 from penstock.spark.sending import Sending
 from penstock.spark.staging import staged, written_by_task
+from penstock.spark.task_clock import WrongClock
 
 _INLINE = 1 << 20
 _BATCH = 32  # bits for the rows that a shard gives in a batch

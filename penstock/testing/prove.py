@@ -228,7 +228,7 @@ def _prepared(asked: Asked, runs: Path) -> tuple[Settings, Tape, dict[str, str],
 
 def _forget(runs: Path) -> None:
     """Remove the tables and topics of every life; whatever cannot be reached now stays, under names that say whose."""
-    from penstock.spark.compile import targets_of
+    from penstock.spark.sink_targets import targets_of
 
     for folder in runs.glob("*/"):
         for _, sink, target in targets_of(pipeline_of(runs, folder)):

@@ -21,7 +21,8 @@ from penstock.schema import Schema
 from penstock.sinks.delivery import deliver
 from penstock.sinks.sink import Batch, Writer
 from penstock.sources.source import Chunk
-from penstock.spark.compile import reader_of, targets_of
+from penstock.spark.compile import reader_of
+from penstock.spark.sink_targets import targets_of
 from penstock.testing.crash.reference_check import rows_of
 from penstock.testing.crash.sink_rows import Held, held_by
 from tests.golden.cases import Case, Made

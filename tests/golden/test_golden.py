@@ -25,7 +25,7 @@ from penstock.checkpoint.identity import read_identity
 from penstock.checkpoint.store import LocalStore
 from penstock.instant import from_datetime
 from penstock.sinks.memory import STORES
-from penstock.spark.compile import targets_of
+from penstock.spark.sink_targets import targets_of
 from tests.golden.cases import CASES
 from tests.golden.playing import answers, batches, counted, ended, written
 from tests.golden.servers import records

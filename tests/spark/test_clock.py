@@ -12,7 +12,8 @@ import penstock as ps
 from penstock.duration import HOUR, MINUTE
 from penstock.instant import MIN_TIME, from_datetime
 from penstock.spark.failure import told
-from penstock.spark.property import NAME, TaskClock, WrongClock, task_clock, tell_tasks
+from penstock.spark.property import NAME, task_clock, tell_tasks
+from penstock.spark.task_clock import TaskClock, WrongClock
 from tests.spark.driving import caught_up, clock_files, clock_of, put, running, scores, seconds, totals
 
 

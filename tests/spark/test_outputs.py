@@ -10,9 +10,10 @@ import pytest
 
 import penstock as ps
 from penstock.checkpoint.store import CheckpointError, LocalStore
+from penstock.checkpoint.unwritten_rows import kept_rows
 from penstock.errors import PlanError, TooManyBadRows
 from penstock.spark import outlets, stepping
-from penstock.spark.outlets import Outlets, kept_rows
+from penstock.spark.outlets import Outlets
 from tests.spark.driving import caught_up, put, put_text, scores, totals
 
 BROKEN = '{"team": "red", "points": "many", "at": "2026-01-01T00:00:02Z"}'

@@ -15,9 +15,9 @@ import penstock as ps
 from penstock.checkpoint.identity import identity_of
 from penstock.checkpoint.sealed import sealed, unsealed
 from penstock.checkpoint.store import CheckpointError, LocalStore
+from penstock.checkpoint.unwritten_rows import kept_rows
 from penstock.flow import flow_of
 from penstock.sinks.errors import ForeignLineage
-from penstock.spark.outlets import kept_rows
 from tests.spark.driving import ROWS, Unspoken, caught_up, clock, put, put_text, scores
 
 SOURCE = ps.events(f"{ROWS}, n int", name="scores")

@@ -63,10 +63,10 @@ from penstock.sources import table
 from penstock.sources.kafka_log import position
 from penstock.sources.kafka_log.topics import Log, Topic
 from penstock.spark import packets, property, shard
-from penstock.spark.compile import targets_of
 from penstock.spark.held import Held
 from penstock.spark.kept import Kept, written_kept
 from penstock.spark.outlets import folder_of
+from penstock.spark.sink_targets import targets_of
 from penstock.spark.verify import Comparison, Difference, Verified
 from penstock.stage import Operator
 from penstock.testing.crash.campaign import Row

@@ -56,7 +56,7 @@ def of_shard(rows: Rows, shard: int) -> Rows:
 
 def read_all(folder: str) -> dict[str, Rows]:
     """Id and count of every row, in the order they were written: the history in PostgreSQL, the topic in Kafka."""
-    from penstock.spark.compile import targets_of
+    from penstock.spark.sink_targets import targets_of
 
     found: dict[str, Rows] = {}
     for _, sink, target in targets_of(made(folder)):

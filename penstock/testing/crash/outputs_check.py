@@ -79,7 +79,7 @@ class OutputsChecker:
 
 
 def _targets(runs: Path, folder: Path) -> list[tuple[str, Any, Any]]:
-    from penstock.spark.compile import targets_of
+    from penstock.spark.sink_targets import targets_of
 
     return list(targets_of(pipeline_of(runs, folder)))
 

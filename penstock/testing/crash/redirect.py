@@ -126,7 +126,7 @@ def _has(sink: Any, field: str) -> bool:
 
 def _named(pipeline: Pipeline) -> Iterator[tuple[str, Output]]:
     """Each output with the id that its ledger has, less the name of the pipeline."""
-    from penstock.spark.compile import targets_of
+    from penstock.spark.sink_targets import targets_of
 
     for (sink, _, _), output in zip(targets_of(pipeline), pipeline.outputs, strict=True):
         yield sink.removeprefix(f"{pipeline.name}/"), output

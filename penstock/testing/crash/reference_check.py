@@ -161,6 +161,6 @@ def _arrivals(run: ReferenceRun, batch_rows: int | None) -> list[list[Arrival]]:
 
 
 def _targets(pipeline: Pipeline) -> list[tuple[str, Any, Any]]:
-    from penstock.spark.compile import targets_of
+    from penstock.spark.sink_targets import targets_of
 
     return list(targets_of(pipeline))

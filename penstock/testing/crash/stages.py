@@ -149,7 +149,7 @@ def made(folder: str | Path, events: int = EVENTS) -> Pipeline:
 
 def killed() -> tuple[str, ...]:
     """The ids of the outputs between whose steps it is killed, too."""
-    from penstock.spark.compile import targets_of
+    from penstock.spark.sink_targets import targets_of
 
     return tuple(name for name, sink, _ in targets_of(made(".")) if sink.table in KILLED)
 
