@@ -110,12 +110,12 @@ def _refusal(
 
 def _elsewhere(kind: str, name: str, self: Any) -> str:
     """Where a name is that another of the classes has, in the words of a line to write."""
-    from penstock.stream import Stream
+    import penstock
 
     here = object.__getattribute__(self, "inputs")[0].schema.names if kind in ("Stream", "Rows") else ()
     if name in here:
         return f'the column by its name: "{name} > 10" in .where(…), or ps.col("{name}")'
-    if not hasattr(Stream, name):
+    if not hasattr(penstock.Stream, name):
         return ""
     if kind == "Panes":
         return f".stream.{name}(…), for the next stage"
