@@ -78,9 +78,11 @@ def committed(store: LocalStore, until: str, replaying: int | None, *, framed: b
         rows = replace(rows, inputs=(replace(one, source=replace(one.source, reader=Frame(None))),))
     timed = rows.event_time("at", watermark=ps.ascending()).key_by("team").window(ps.tumbling("1 minute"))
     pipeline = ps.pipeline("ending", timed.aggregate(n=ps.rows()).write(ps.memory("ending")))
-    fake: Any = SimpleNamespace(write=lambda *_, **__: {}, refuse_if_lost=lambda: None, ledgers={}, epoch=1,
-                                setLocalProperty=lambda *_: None)  # fmt: skip
-    return Commit(pipeline, "lineage", store, fake, fake, until, fake, lambda progress: None, replaying=replaying)
+    fake: Any = SimpleNamespace(write=lambda *_, **__: {}, refuse_if_lost=lambda: None, ledgers={}, epoch=1)
+
+    def unheard(_: Any) -> Any: ...
+
+    return Commit(pipeline, "lineage", store, fake, fake, until, unheard, unheard, unheard, replaying=replaying)
 
 
 def batch(commit: Commit, number: int, rows: int, *, behind: bool = False) -> bool:
