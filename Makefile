@@ -49,7 +49,7 @@ demo-kafka: $(INSTALLED) java ## the same from Kafka to PostgreSQL, both real an
 
 test: lint java browser ## lint, types, contracts, then every test, those on Spark last
 	@$(BIN)/python -m pytest $(WORKERS) $(addprefix --ignore=,$(ON_SPARK))
-	@$(BIN)/python -m penstock.spark.class_archive
+	@$(BIN)/python -m penstock.spark.startup
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(wildcard $(ON_SPARK))
 
 lint: $(INSTALLED) ## ruff, then types and contracts
@@ -75,9 +75,9 @@ laws: $(INSTALLED) ## nightly: the laws, each on EXAMPLES=10000 random pipelines
 	@PENSTOCK_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest $(WORKERS) tests/laws
 
 faults: $(INSTALLED) java ## KILLS=200 kills each of pipelines with every sink, stage and server; goes on where it stopped
-	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults.json
-	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults-servers.json --servers
-	@$(BIN)/python -m penstock.testing.faults --kills $(KILLS) --seed 7 --resume build/faults-stages.json --stages
+	@$(BIN)/python -m tests.faults.campaign --kills $(KILLS) --seed 7 --resume build/faults.json
+	@$(BIN)/python -m tests.faults.campaign --kills $(KILLS) --seed 7 --resume build/faults-servers.json --servers
+	@$(BIN)/python -m tests.faults.campaign --kills $(KILLS) --seed 7 --resume build/faults-stages.json --stages
 
 faults-nexmark: $(INSTALLED) java ## each of Nexmark's queries killed in the middle; goes on where it stopped
 	@$(BIN)/python -m tests.nexmark.killing --resume build/faults-nexmark
@@ -112,13 +112,13 @@ bench-engine: $(INSTALLED) ## how fast the columnar engine is alone; figures als
 	@$(BIN)/python -m bench.alone --json bench/results/alone.json
 
 docs: $(INSTALLED) ## make the pages that are generated
-	@$(BIN)/python -m penstock.cli.reference > docs/cli.md
+	@$(BIN)/python -m penstock.cli.docs > docs/cli.md
 
 figures: $(INSTALLED) ## draw the figures of docs/ again, each from a run of its case
 	@$(BIN)/python -m penstock.picture.figures docs/figures/figures.toml
 
 playground: $(INSTALLED) ## the playground as files that need no server of ours, in build/playground (needs npm)
-	@$(BIN)/python -m penstock.playground.building build/playground
+	@$(BIN)/python -m penstock.playground.static_site build/playground
 
 clean: ## remove .venv and everything that was made
 	@rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache bench/results

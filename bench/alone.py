@@ -25,12 +25,12 @@ from bench.beside import OURS, SHARDS, Question
 from bench.data import BEGIN
 from bench.figures import keep
 from bench.spark import COLD, Nowhere
-from penstock.batch import Tick
-from penstock.engine.ingest import report_of
-from penstock.engine.rows import Read, SourceBatch, stamped_rows
-from penstock.engine.stages import StageStepped, engine_of
-from penstock.engine.watermark import ClockState, end_batch
-from penstock.engine.windows import Clock
+from penstock.engine.ingest.row_steps import Read, SourceBatch, stamped_rows
+from penstock.engine.ingest.windows import report_of
+from penstock.engine.stage import StageStepped, engine_of
+from penstock.engine.watermarks import ClockState, end_batch
+from penstock.engine.windows.lifecycle import Clock
+from penstock.runtime.batch import Tick
 
 BATCHES = 5
 

@@ -23,16 +23,16 @@ import numpy as np
 import pyarrow as pa
 
 import penstock as ps
-from penstock.batch import Tick
-from penstock.engine.compiled import Compiled
-from penstock.engine.ingest import ingest
-from penstock.engine.memory import part_names, restored, saved
-from penstock.engine.rows import SourceBatch
-from penstock.engine.step import start, step
-from penstock.engine.watermark import ClockState, end_batch
-from penstock.engine.windows import Clock
-from penstock.flow import flow_of
-from penstock.windowed import Panes
+from penstock.api.windowed import Panes
+from penstock.engine.ingest.row_steps import SourceBatch
+from penstock.engine.ingest.windows import ingest
+from penstock.engine.state.snapshot import part_names, restored, saved
+from penstock.engine.watermarks import ClockState, end_batch
+from penstock.engine.windows.compiled import Compiled
+from penstock.engine.windows.lifecycle import Clock
+from penstock.engine.windows.step import start, step
+from penstock.plan.graph import flow_of
+from penstock.runtime.batch import Tick
 
 ROWS = 500_000
 ARRIVALS = 100_000

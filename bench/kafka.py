@@ -28,8 +28,8 @@ import numpy as np
 import penstock as ps
 from bench.figures import keep
 from bench.spark import COLD_ROUNDS, HDFS, ROCKS, Nowhere, Run, machine, measured_ours, measured_theirs, tumbling
-from penstock.testing.broker import Broker, broker
-from penstock.testing.jars import jars
+from penstock.testing.servers.kafka import Broker, broker
+from penstock.testing.servers.maven import jars
 
 PARTITIONS = 4
 BATCH = 1_000_000  # events

@@ -27,10 +27,10 @@ import penstock as ps
 from bench.figures import keep
 from bench.kafka import AVRO, BATCH, JOBS, SCHEMA, fill
 from bench.spark import machine
-from penstock.sources.kafka import Kafka
-from penstock.sources.reading.kafka_consumers import BLOCK, NEEDED, PREFETCH, Reading, Span, messages, ready
-from penstock.sources.reading.librdkafka import Messages
-from penstock.testing.broker import broker
+from penstock.connectors.kafka.consumer import BLOCK, NEEDED, PREFETCH, Reading, Span, messages, ready
+from penstock.connectors.kafka.librdkafka import Messages
+from penstock.connectors.kafka.source import Kafka
+from penstock.testing.servers.kafka import broker
 
 TASKS = 2
 ROUNDS = 4

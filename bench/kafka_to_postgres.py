@@ -30,10 +30,10 @@ from bench.kafka import PARTITIONS
 from bench.processes import resident, tree
 from bench.soak import growth
 from bench.spark import machine
-from penstock.progress import Progress
+from penstock.api.progress import Progress
 from penstock.spark.session import session
-from penstock.testing.broker import broker
-from penstock.testing.database import Database, database
+from penstock.testing.servers.kafka import broker
+from penstock.testing.servers.postgres import Database, database
 
 SCHEMA = "key long, value long, at timestamp, note string"
 NOTE = "some words, so that it has its length"

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from examples.nexmark.columns import event_columns
 from examples.nexmark.generator import COLUMNS, timeline
-from penstock.arrow import arrow_schema
-from penstock.schema import Schema, schema
+from penstock.types.arrow import arrow_schema
+from penstock.types.schema import Schema, schema
 
 WHOLE = schema(COLUMNS)
 ALWAYS = ("event_type", "date_time")

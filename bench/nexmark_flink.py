@@ -124,7 +124,7 @@ def _installed() -> tuple[str, list[str]]:
     """A Python with PyFlink, and the packages by which it reads Parquet."""
     import pyspark
 
-    from penstock.testing.jars import jars
+    from penstock.testing.servers.maven import jars
 
     home = Path(os.environ.get("PENSTOCK_FLINK") or Path.home() / f".cache/penstock/flink-{VERSION}")
     python = home / "bin/python"

@@ -25,11 +25,11 @@ import penstock as ps
 from bench import processes
 from bench.figures import keep
 from bench.spark import Nowhere, machine
-from penstock.arrow import arrow_schema
-from penstock.progress import Progress
-from penstock.schema import schema
-from penstock.sources.source import Chunk, Offsets, Split, source
+from penstock.api.progress import Progress
+from penstock.connectors.source import Chunk, Offsets, Split, source
 from penstock.spark.session import session
+from penstock.types.arrow import arrow_schema
+from penstock.types.schema import schema
 
 COLUMNS = "key long, value long, at timestamp"
 BEGIN = 1_700_000_000_000_000

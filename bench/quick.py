@@ -30,8 +30,8 @@ import pyarrow as pa
 from bench import beside, engine, kafka, nexmark, spark, state
 from bench.beside import IN_MEMORY, OURS
 from bench.figures import keep
-from penstock.testing.broker import broker
-from penstock.testing.jars import jars
+from penstock.testing.servers.kafka import broker
+from penstock.testing.servers.maven import jars
 
 ROOT = Path(__file__).parent.parent
 TURNS = 5

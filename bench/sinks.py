@@ -21,17 +21,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.sinks.delivery import deliver
-from penstock.sinks.duckdb import duckdb
-from penstock.sinks.files import files, read_files
-from penstock.sinks.fingerprint import fingerprint, shown
-from penstock.sinks.memory import memory
-from penstock.sinks.postgres import postgres
-from penstock.sinks.sink import Batch
-from penstock.sinks.sqlite import sqlite
-from penstock.sinks.writing.net import net
-from penstock.targets import Target
-from penstock.testing.database import database
+from penstock.connectors.delivery import deliver
+from penstock.connectors.duckdb import duckdb
+from penstock.connectors.files.sink import files, read_files
+from penstock.connectors.fingerprint import fingerprint, shown
+from penstock.connectors.latest_answers import net
+from penstock.connectors.memory import memory
+from penstock.connectors.postgres.sink import postgres
+from penstock.connectors.sink import Batch
+from penstock.connectors.sqlite import sqlite
+from penstock.plan.output_schemas import Target
+from penstock.testing.servers.postgres import database
 
 STAMP = pa.timestamp("us", tz="UTC")
 SCHEMA = pa.schema([("team", pa.string()), ("window_start", STAMP), ("window_end", STAMP), ("points", pa.int64()),

@@ -26,7 +26,7 @@ import numpy as np
 import penstock as ps
 from bench.processes import open_files, resident, tree
 from bench.spark import machine
-from penstock.progress import Progress
+from penstock.api.progress import Progress
 from penstock.spark.session import SESSION_SETTINGS, session
 
 RATE = 5_000

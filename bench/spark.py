@@ -29,10 +29,10 @@ import penstock as ps
 from bench import processes
 from bench.data import Data, write
 from bench.figures import keep
-from penstock.progress import Progress
-from penstock.sinks.sink import Batch, Ledger
+from penstock.api.progress import Progress
+from penstock.connectors.sink import Batch, Ledger
+from penstock.plan.output_schemas import Target
 from penstock.spark.session import LOCAL_FILES, restore_settings, session
-from penstock.targets import Target
 
 COLD = 2
 # The first job also warms a new JVM, which takes both sides some rounds.

@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from penstock.api.progress import Progress
 from penstock.checkpoint.status import standing
-from penstock.cli.reporting import Lines
-from penstock.cli.running import watched
-from penstock.cli.standing import lag_table
+from penstock.cli.progress import Lines
+from penstock.cli.run import watched
+from penstock.cli.status import lag_table
 from penstock.errors import PenstockError
-from penstock.progress import Progress
-from penstock.testing.broker import Broker, broker
-from penstock.testing.database import Database, database
+from penstock.testing.servers.kafka import Broker, broker
+from penstock.testing.servers.postgres import Database, database
 
 SECONDS = float(os.environ.get("SECONDS", "45"))
 TEAMS = ("amber", "azure", "coral", "ebony", "hazel")

@@ -17,7 +17,53 @@ A pipeline says what is computed, where in event time, when it is shown, and how
 import typing as _typing
 from types import FunctionType as _FunctionType
 
-from penstock.aggregate import (
+from penstock.api.events import events as events
+from penstock.api.overloads import count as count
+from penstock.api.pipeline import Pipeline as Pipeline, pipeline as pipeline
+from penstock.api.progress import Progress as Progress
+from penstock.api.stream import Rows as Rows, Stream as Stream
+from penstock.api.windowed import Panes as Panes, Windowed as Windowed
+from penstock.connectors.console import console as console
+from penstock.connectors.duckdb import duckdb as duckdb
+from penstock.connectors.files.sink import files as files, published as published, read_files as read_files
+from penstock.connectors.files.source import directory as directory
+from penstock.connectors.foreach_batch import foreach_batch as foreach_batch
+from penstock.connectors.formats.limits import Limits as Limits
+from penstock.connectors.game_scores import Faults as Faults, game_scores as game_scores
+from penstock.connectors.kafka.errors import DataLost as DataLost, SourceError as SourceError
+from penstock.connectors.kafka.sink import to_kafka as to_kafka
+from penstock.connectors.kafka.source import kafka as kafka
+from penstock.connectors.memory import memory as memory
+from penstock.connectors.postgres.sink import postgres as postgres
+from penstock.connectors.sink import Batch as Batch
+from penstock.connectors.sink_errors import (
+    ColumnsDiffer as ColumnsDiffer,
+    Fenced as Fenced,
+    ForeignLineage as ForeignLineage,
+    OutcomeUnknown as OutcomeUnknown,
+    OutOfStep as OutOfStep,
+    ReplayDiverged as ReplayDiverged,
+    SinkBusy as SinkBusy,
+    SinkDown as SinkDown,
+    SinkError as SinkError,
+    TornBatch as TornBatch,
+)
+from penstock.connectors.sqlite import sqlite as sqlite
+from penstock.connectors.table import table as table
+from penstock.credentials import Secret as Secret, secret as secret
+from penstock.diagnostics.unknown_names import (
+    explained_call as _explained_call,
+    unknown_in_package as _unknown_in_package,
+)
+from penstock.errors import (
+    CaseError as CaseError,
+    DataError as DataError,
+    PenstockError as PenstockError,
+    PlanError as PlanError,
+    TooManyBadRows as TooManyBadRows,
+)
+from penstock.expressions.builder import col as col, lit as lit
+from penstock.model.aggregates import (
     Aggregate as Aggregate,
     Fold as Fold,
     approx_distinct as approx_distinct,
@@ -37,75 +83,8 @@ from penstock.aggregate import (
     top_k as top_k,
     variance as variance,
 )
-from penstock.checkpoint.store import CheckpointError as CheckpointError
-from penstock.counting import count as count
-from penstock.errors import (
-    CaseError as CaseError,
-    DataError as DataError,
-    PenstockError as PenstockError,
-    PlanError as PlanError,
-    TooManyBadRows as TooManyBadRows,
-)
-from penstock.event_time import (
-    ascending as ascending,
-    bounded as bounded,
-    by_hand as by_hand,
-    from_column as from_column,
-    percentile as percentile,
-    punctuated as punctuated,
-)
-from penstock.expression import col as col, lit as lit
-from penstock.handed_in import events as events
-from penstock.keyed import (
-    KeyedFunction as KeyedFunction,
-    Timer as Timer,
-    items as items,
-    mapping as mapping,
-    value as value,
-)
-from penstock.pane import Given as Given, Late as Late, Pane as Pane, Quarantined as Quarantined
-from penstock.pattern import (
-    Pattern as Pattern,
-    no_skip as no_skip,
-    past_last as past_last,
-    pattern as pattern,
-    to_first as to_first,
-    to_last as to_last,
-    to_next as to_next,
-)
-from penstock.pipeline import Pipeline as Pipeline, pipeline as pipeline
-from penstock.plan import Plan as Plan
-from penstock.progress import Progress as Progress
-from penstock.secret import Secret as Secret, secret as secret
-from penstock.sinks.console import console as console
-from penstock.sinks.duckdb import duckdb as duckdb
-from penstock.sinks.errors import (
-    ColumnsDiffer as ColumnsDiffer,
-    Fenced as Fenced,
-    ForeignLineage as ForeignLineage,
-    OutcomeUnknown as OutcomeUnknown,
-    OutOfStep as OutOfStep,
-    ReplayDiverged as ReplayDiverged,
-    SinkBusy as SinkBusy,
-    SinkDown as SinkDown,
-    SinkError as SinkError,
-    TornBatch as TornBatch,
-)
-from penstock.sinks.files import files as files, published as published, read_files as read_files
-from penstock.sinks.function import foreach_batch as foreach_batch
-from penstock.sinks.kafka import to_kafka as to_kafka
-from penstock.sinks.memory import memory as memory
-from penstock.sinks.postgres import postgres as postgres
-from penstock.sinks.sink import Batch as Batch
-from penstock.sinks.sqlite import sqlite as sqlite
-from penstock.sources.directory import directory as directory
-from penstock.sources.kafka import kafka as kafka
-from penstock.sources.kafka_log.errors import DataLost as DataLost, SourceError as SourceError
-from penstock.sources.limits import Limits as Limits
-from penstock.sources.scores import Faults as Faults, game_scores as game_scores
-from penstock.sources.table import table as table
-from penstock.stream import Rows as Rows, Stream as Stream
-from penstock.trigger import (
+from penstock.model.panes import Given as Given, Late as Late, Pane as Pane, Quarantined as Quarantined
+from penstock.model.triggers import (
     Trigger as Trigger,
     after as after,
     at_expiry as at_expiry,
@@ -115,8 +94,15 @@ from penstock.trigger import (
     repeat as repeat,
     when as when,
 )
-from penstock.unknown_names import explained_call as _explained_call, unknown_in_package as _unknown_in_package
-from penstock.window import (
+from penstock.model.watermarks import (
+    ascending as ascending,
+    bounded as bounded,
+    by_hand as by_hand,
+    from_column as from_column,
+    percentile as percentile,
+    punctuated as punctuated,
+)
+from penstock.model.windows import (
     Window as Window,
     calendar as calendar,
     custom as custom,
@@ -126,10 +112,27 @@ from penstock.window import (
     sliding as sliding,
     tumbling as tumbling,
 )
-from penstock.windowed import Panes as Panes, Windowed as Windowed
+from penstock.plan.operators.pattern import (
+    Pattern as Pattern,
+    no_skip as no_skip,
+    past_last as past_last,
+    pattern as pattern,
+    to_first as to_first,
+    to_last as to_last,
+    to_next as to_next,
+)
+from penstock.plan.operators.process import (
+    KeyedFunction as KeyedFunction,
+    Timer as Timer,
+    items as items,
+    mapping as mapping,
+    value as value,
+)
+from penstock.plan.stages import Plan as Plan
+from penstock.storage.local import CheckpointError as CheckpointError
 
 # Last, for a module of the package has this name too.
-from penstock.sources.frame import stream as stream  # isort: skip
+from penstock.connectors.spark_dataframe import stream as stream  # isort: skip
 
 __version__ = "0.1.0"
 

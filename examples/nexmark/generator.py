@@ -14,10 +14,10 @@ import pyarrow as pa
 import penstock as ps
 from examples.nexmark.columns import event_columns
 from examples.nexmark.timeline import STRIDE, Timeline
-from penstock import instant
-from penstock.arrow import arrow_schema
-from penstock.schema import Schema, schema
-from penstock.sources.source import TASKS, Chunk, Offsets, Split, source
+from penstock.connectors.source import TASKS, Chunk, Offsets, Split, source
+from penstock.types import timestamps
+from penstock.types.arrow import arrow_schema
+from penstock.types.schema import Schema, schema
 
 COLUMNS = """
     event_type long, date_time timestamp, id long, name string, email_address string, credit_card string, city string,
@@ -127,7 +127,7 @@ def timeline(*, events: int | None = None, generators: int = 1, rate: int = 10_0
             f"events of a group are put out of order by steps of {STRIDE}, which must not divide it",
             f"write group={group + 1}",
         )
-    return Timeline(events, generators, rate, group, instant.parse(begin))
+    return Timeline(events, generators, rate, group, timestamps.parse(begin))
 
 
 def _columns(names: Sequence[str]) -> Schema:

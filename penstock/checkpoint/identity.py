@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from penstock.checkpoint.binding import binding, refuse_change
-from penstock.checkpoint.sealed import sealed, unsealed
-from penstock.checkpoint.store import CheckpointError, Store
-from penstock.flow import Flow
+from penstock.checkpoint.checksummed_json import sealed, unsealed
+from penstock.checkpoint.compatibility import binding, refuse_change
+from penstock.plan.graph import Flow
+from penstock.storage.local import CheckpointError, Store
 
 FILE = "penstock/identity"
 

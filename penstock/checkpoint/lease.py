@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.checkpoint.sealed import sealed, unsealed
-from penstock.checkpoint.store import CheckpointError, Store
+from penstock.checkpoint.checksummed_json import sealed, unsealed
+from penstock.storage.local import CheckpointError, Store
 
 FOLDER = "penstock/epochs"
 _here: set[str] = set()

@@ -9,13 +9,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from penstock.aggregate import Aggregate
-from penstock.dedup import Dedup
-from penstock.enrich import Asking, Enrich
-from penstock.join import Bound, Join, Together, Within
-from penstock.keyed import Process
-from penstock.match import Match
-from penstock.node import (
+from penstock.expressions.nodes import (
     And,
     Arithmetic,
     Call,
@@ -30,14 +24,8 @@ from penstock.node import (
     Not,
     Or,
 )
-from penstock.passing import Pass
-from penstock.pattern import Pattern, Skip, Step
-from penstock.row_steps import Map, MapBatches, Project, Where
-from penstock.schema import Column, Schema
-from penstock.table_join import TableJoin
-from penstock.temporal import TemporalJoin
-from penstock.top import Top
-from penstock.trigger import (
+from penstock.model.aggregates import Aggregate
+from penstock.model.triggers import (
     After,
     AtExpiry,
     AtWatermark,
@@ -51,7 +39,19 @@ from penstock.trigger import (
     Until,
     When,
 )
-from penstock.window import Calendar, Custom, EventPair, Global, Session, Sliding
+from penstock.model.windows import Calendar, Custom, EventPair, Global, Session, Sliding
+from penstock.plan.operators.deduplicate import Dedup
+from penstock.plan.operators.enrich import Asking, Enrich
+from penstock.plan.operators.join import Bound, Join, Together, Within
+from penstock.plan.operators.match import Match
+from penstock.plan.operators.passthrough import Pass
+from penstock.plan.operators.pattern import Pattern, Skip, Step
+from penstock.plan.operators.process import Process
+from penstock.plan.operators.table_join import TableJoin
+from penstock.plan.operators.temporal_join import TemporalJoin
+from penstock.plan.operators.top_n import Top
+from penstock.plan.row_steps import Map, MapBatches, Project, Where
+from penstock.types.schema import Column, Schema
 
 # The name of a class, then those of its fields that are compared, in the order in which the class has them.
 NAMES: dict[type, tuple[str, ...]] = {

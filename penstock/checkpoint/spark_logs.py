@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from penstock.checkpoint.sealed import checksum
-from penstock.checkpoint.store import CheckpointError, Store
+from penstock.checkpoint.checksummed_json import checksum
+from penstock.storage.local import CheckpointError, Store
 
 CHECK = "check"
 NOWHERE = "-"  # Spark's word for a source that has no offset yet

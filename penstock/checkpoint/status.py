@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.batch import Counts
-from penstock.checkpoint.clock_file import latest_clock
+from penstock.checkpoint.clock import latest_clock
 from penstock.checkpoint.identity import read_identity
 from penstock.checkpoint.lease import Owner, last_owner
-from penstock.checkpoint.store import CheckpointError, LocalStore, Store, local_path
 from penstock.checkpoint.waiting import Waits, waits
 from penstock.errors import did_you_mean
-from penstock.instant import MAX_TIME, MIN_TIME
+from penstock.runtime.batch import Counts
+from penstock.storage.local import CheckpointError, LocalStore, Store, local_path
+from penstock.types.timestamps import MAX_TIME, MIN_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _store(checkpoint: str) -> Store:
         raise CheckpointError(
             f"the checkpoint {checkpoint} is not on a disk of this machine",
             "without Spark only a local disk can be read",
-            "write standing(store_of(spark, checkpoint)), with store_of from penstock.spark.hadoop",
+            "write standing(store_of(spark, checkpoint)), with store_of from penstock.spark.hadoop_store",
         )
     return LocalStore(path)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.checkpoint.store import Store
+from penstock.storage.local import Store
 
 
 def folder_of(stream: str) -> str:

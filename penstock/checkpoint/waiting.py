@@ -6,9 +6,9 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from penstock.checkpoint.checksummed_json import sealed, unsealed
 from penstock.checkpoint.lease import Owner
-from penstock.checkpoint.sealed import sealed, unsealed
-from penstock.checkpoint.store import Store
+from penstock.storage.local import Store
 
 NAME = "penstock/waiting"
 

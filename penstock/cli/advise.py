@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.loading import load
+from penstock.api.loader import load
 from penstock.cli.why import checkpoint_store
 from penstock.errors import PenstockError
-from penstock.monitor.advise.goals import Goals, goals_of
-from penstock.monitor.harmless import worded
+from penstock.harmless import worded
+from penstock.observability.advise.goals import Goals, goals_of
 
 if TYPE_CHECKING:
-    from penstock.monitor.advise.advice import Advice
+    from penstock.observability.advise.report import Advice
 
 EPILOG = """Examples:
 
@@ -65,7 +65,7 @@ def advise(
     if as_json:
         print(json.dumps(worded(told.plain()), indent=2, default=str))
         return
-    from penstock.monitor.advise.words import lines
+    from penstock.observability.advise.text import lines
 
     for line in lines(told, shutil.get_terminal_size().columns if sys.stdout.isatty() else None):
         print(line)
@@ -73,8 +73,8 @@ def advise(
 
 def _told(places: list[str], rows: int, goals: Goals) -> Advice:
     from penstock.checkpoint.status import standing
-    from penstock.monitor.advise.advice import of_record, of_run, of_stream
-    from penstock.monitor.why.batches import observations
+    from penstock.observability.advise.report import of_record, of_run, of_stream
+    from penstock.observability.why.batches import observations
 
     if len(places) > 2:
         raise PenstockError(

@@ -9,21 +9,21 @@ import typer
 import penstock
 from penstock.cli import (
     advise,
-    demo,
-    initial,
+    check,
+    init,
     metrics,
     picture,
-    plans,
     play,
     prove,
     quarantine,
-    running,
-    standing,
+    run,
+    status,
     top,
     ui,
-    verifying,
+    verify,
     why,
 )
+from penstock.cli.demo import command
 
 app = typer.Typer(
     name="penstock",
@@ -34,11 +34,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    running,
-    plans,
-    verifying,
+    run,
+    check,
+    verify,
     prove,
-    standing,
+    status,
     ui,
     top,
     metrics,
@@ -46,8 +46,8 @@ for module in (
     advise,
     quarantine,
     picture,
-    initial,
-    demo,
+    init,
+    command,
     play,
 ):
     module.add_to(app)

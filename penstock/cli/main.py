@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from penstock import __version__
-from penstock.cli.telling import tell
+from penstock.error_display import tell
 from penstock.errors import PenstockError
 
 FAILED = 1

@@ -36,8 +36,8 @@ def metrics(
 
     Reads what was observed and changes nothing; no Spark is started. `docs/metrics.md` explains every name.
     """
-    from penstock.monitor.metrics import exposition
-    from penstock.monitor.watching import Watching
+    from penstock.observability.health.watcher import Watching
+    from penstock.observability.prometheus import exposition
 
     text = exposition(Watching(checkpoint_store(checkpoint)).look())
     if output is None:

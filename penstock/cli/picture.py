@@ -12,7 +12,7 @@ import typer
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
-    from penstock.monitor.plane import Plane
+    from penstock.observability.time_plane import Plane
     from penstock.picture import Look
 
 ENDINGS = (".svg", ".png")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.ending import end_on_signals
+from penstock.cli.signals import end_on_signals
 
 EPILOG = """Examples:
 

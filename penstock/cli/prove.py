@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.loading import load
-from penstock.cli.plans import File
-from penstock.cli.running import Master, use_master
+from penstock.api.loader import load
+from penstock.cli.check import File
+from penstock.cli.run import Master, use_master
 from penstock.errors import PenstockError
 
 EPILOG = """Examples:
@@ -59,7 +59,7 @@ def prove(
     """
     from penstock.spark.session import refuse_java
     from penstock.testing.crash.campaign import Row
-    from penstock.testing.prove import HEAD, Asked, Proof, lines_of, prove as proven
+    from penstock.testing.crash.prove import HEAD, Asked, Proof, lines_of, prove as proven
 
     refuse_java()
     if master is not None and not master.startswith("local"):

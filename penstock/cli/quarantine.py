@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.loading import load
+from penstock.api.loader import load
 from penstock.errors import PenstockError
-from penstock.wording import clock, many
+from penstock.humanize import clock, many
 
 if TYPE_CHECKING:
+    from penstock.api.pipeline import Pipeline
     from penstock.checkpoint.status import Standing
-    from penstock.checkpoint.store import Store
-    from penstock.pipeline import Pipeline
+    from penstock.storage.local import Store
 
 Checkpoint = Annotated[
     str, typer.Argument(metavar="CHECKPOINT", help="The checkpoint of the run: a folder on this machine.")
@@ -64,8 +64,8 @@ def list_rows(
     Rows that no sink is given are kept under the checkpoint. An exported row has its columns in `row`, as far as its
     text gives any: mend them there and write penstock quarantine replay.
     """
-    from penstock.checkpoint.repaired import replayed
-    from penstock.quarantined import quarantined
+    from penstock.quarantine.read import quarantined
+    from penstock.quarantine.replay import replayed
 
     store = _store(checkpoint)
     back = replayed(store)
@@ -98,8 +98,8 @@ def replay(
     whose window takes no more corrections is late, as the model has it, and goes where late rows go. Each quarantined
     row can be put back once: of those that were before nothing is taken.
     """
-    from penstock.checkpoint.repaired import put
-    from penstock.quarantined import quarantined, readable, repaired
+    from penstock.quarantine.read import quarantined, readable, repaired
+    from penstock.quarantine.replay import put
 
     store, whole = _store(checkpoint), load(pipeline)
     standing = _refuse_unfit(store, whole)
@@ -125,7 +125,7 @@ def replay(
 def _store(checkpoint: str) -> Store:
     """The files of a checkpoint on this machine; the source reads the inbox without Spark, so nowhere else."""
     from penstock.checkpoint.status import standing
-    from penstock.checkpoint.store import LocalStore, local_path
+    from penstock.storage.local import LocalStore, local_path
 
     local = local_path(checkpoint)
     if local is None:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.ending import end_on_signals
+from penstock.cli.signals import end_on_signals
 from penstock.cli.why import checkpoint_store
 
 if TYPE_CHECKING:
-    from penstock.monitor.watching import Watching
+    from penstock.observability.health.watcher import Watching
 
 EPILOG = """Examples:
 
@@ -48,11 +48,11 @@ def top(
     Follows it as its batches end; q or Ctrl-C ends the view, never the run. Reads what was observed beside the
     checkpoint and changes nothing.
     """
-    from penstock.monitor.watching import Watching
+    from penstock.observability.health.watcher import Watching
 
     watching = Watching(checkpoint_store(checkpoint))
     if as_json:
-        from penstock.monitor.harmless import worded
+        from penstock.harmless import worded
 
         print(json.dumps(worded(watching.look().plain()), indent=2))
     elif once or not (sys.stdin.isatty() and sys.stdout.isatty()):

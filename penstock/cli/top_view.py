@@ -10,13 +10,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from penstock.instant import MIN_TIME
-from penstock.monitor.concern import NOTE, URGENT, WARNING
-from penstock.monitor.harmless import harmless
-from penstock.monitor.observation import Observation
-from penstock.monitor.overview import Overview, finite, lagging, name_of, results
-from penstock.monitor.watching import Look
-from penstock.wording import clock, many, percent, size, span
+from penstock.harmless import harmless
+from penstock.humanize import clock, many, percent, size, span
+from penstock.observability.health.concern import NOTE, URGENT, WARNING
+from penstock.observability.health.watcher import Look
+from penstock.observability.observation import Observation
+from penstock.observability.overview import Overview, finite, lagging, name_of, results
+from penstock.types.timestamps import MIN_TIME
 
 MARKS = {URGENT: ("!!", "bold red"), WARNING: ("! ", "yellow"), NOTE: ("· ", "cyan")}
 STATES = {"running": "green", "finished": "green", "stopped": "cyan", "unknown": "yellow"}

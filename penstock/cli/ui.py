@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.ending import end_on_signals
-from penstock.cli.loading import load
+from penstock.api.loader import load
+from penstock.cli.signals import end_on_signals
 from penstock.errors import PenstockError
 
 if TYPE_CHECKING:
-    from penstock.pipeline import Pipeline
+    from penstock.api.pipeline import Pipeline
 
 EPILOG = """Examples:
 
@@ -56,10 +56,10 @@ def ui(
     it.
     """
     from penstock.checkpoint.status import standing
-    from penstock.checkpoint.store import local_path
-    from penstock.dashboard.place import place_of
+    from penstock.dashboard.embedded import place_of
     from penstock.dashboard.server import Dashboard
-    from penstock.web.guarded import LOOPBACK
+    from penstock.storage.local import local_path
+    from penstock.web.server import LOOPBACK
 
     pipeline, checkpoint = pipeline_of(places)
     standing(checkpoint)
@@ -85,7 +85,7 @@ def pipeline_of(places: list[str]) -> tuple[Pipeline | None, str]:
     """The pipeline, where its file is named, and the checkpoint; refused where they do not belong together."""
     from penstock.checkpoint.identity import refuse_foreign
     from penstock.cli.why import checkpoint_store
-    from penstock.monitor.why.replay import identity_at
+    from penstock.observability.why.replay import identity_at
 
     if len(places) > 2:
         raise PenstockError(

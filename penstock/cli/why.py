@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.loading import load
+from penstock.api.loader import load
 from penstock.errors import PenstockError
-from penstock.monitor.harmless import worded
+from penstock.harmless import worded
 
 if TYPE_CHECKING:
-    from penstock.checkpoint.store import Store
-    from penstock.monitor.why.words import Told
+    from penstock.observability.why.text import Told
+    from penstock.storage.local import Store
 
 EPILOG = """Examples:
 
@@ -68,18 +68,18 @@ def why(
     if as_json:
         print(json.dumps(worded(told.plain()), indent=2, default=str))
         return
-    from penstock.monitor.why.words import lines
+    from penstock.observability.why.text import lines
 
     for line in lines(told):
         print(line)
 
 
 def _told(places: list[str], key: tuple[str, ...], window: str | None, event: str | None, stage: int | None) -> Told:
-    from penstock.monitor.why.batches import observations
-    from penstock.monitor.why.late import why_event
-    from penstock.monitor.why.panes import why_window
-    from penstock.monitor.why.replay import replay_of
-    from penstock.monitor.why.sampled import sampled_event, sampled_window
+    from penstock.observability.why.batches import observations
+    from penstock.observability.why.event_fate import why_event
+    from penstock.observability.why.from_samples import sampled_event, sampled_window
+    from penstock.observability.why.panes import why_window
+    from penstock.observability.why.replay import replay_of
 
     store = checkpoint_store(places[-1])
     if len(places) == 2:
@@ -93,8 +93,8 @@ def _told(places: list[str], key: tuple[str, ...], window: str | None, event: st
 
 def checkpoint_store(checkpoint: str) -> Store:
     """The files of a checkpoint on this machine, without Spark."""
-    from penstock.checkpoint.store import LocalStore, local_path
-    from penstock.monitor.why.replay import identity_at
+    from penstock.observability.why.replay import identity_at
+    from penstock.storage.local import LocalStore, local_path
 
     local = local_path(checkpoint)
     if local is None:

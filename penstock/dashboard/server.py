@@ -12,15 +12,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from penstock.dashboard.asking import asked_why, metrics
-from penstock.dashboard.compact import line
-from penstock.dashboard.followed import Followed
-from penstock.dashboard.place import Place
+from penstock.api.pipeline import Pipeline
+from penstock.dashboard.embedded import Place
+from penstock.dashboard.feed import Followed
+from penstock.dashboard.plane_encoding import line
+from penstock.dashboard.summary import asked_why, metrics
 from penstock.errors import PenstockError
-from penstock.monitor.planned import kept_plan
-from penstock.pipeline import Pipeline
-from penstock.web.guarded import Asked, Guarded
-from penstock.web.reply import Reply, as_json, page, pages_of, said
+from penstock.observability.run_metadata import kept_plan
+from penstock.web.responses import Reply, as_json, page, pages_of, said
+from penstock.web.server import Asked, Guarded
 
 LISTENERS = 16
 HEARTBEAT = 10.0

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.keys import whole
-from penstock.engine.rows import Bad, SourceBatch
-from penstock.flow import AnyStage
-from penstock.instant import EARLIEST, LATEST
-from penstock.targets import output_schema, quarantine_schema
+from penstock.engine.columns.keys import whole
+from penstock.engine.ingest.row_steps import Bad, SourceBatch
+from penstock.plan.graph import AnyStage
+from penstock.plan.output_schemas import output_schema, quarantine_schema
+from penstock.types.timestamps import EARLIEST, LATEST
 
 INSTANT = pa.timestamp("us", tz="UTC")
 

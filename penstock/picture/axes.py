@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.picture.layout import Scale, day, label
 from penstock.picture.markup import tag, text, width_of
 from penstock.picture.panel import LANE, MOST_LANES, Panel, lanes, strip
-from penstock.picture.scale import Scale, day, label
 from penstock.picture.style import SMALL
 
 ACROSS_APART, UP_APART = 62.0, 44.0

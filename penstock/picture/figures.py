@@ -13,7 +13,7 @@ from pathlib import Path
 
 from penstock.errors import CaseError, PenstockError, did_you_mean
 from penstock.picture.found import chosen
-from penstock.picture.played import of_case
+from penstock.picture.inputs import of_case
 from penstock.picture.svg import svg
 from penstock.testing.cases import Case, read
 

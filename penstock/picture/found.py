@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from penstock.checkpoint.store import CheckpointError, LocalStore
 from penstock.errors import CaseError, did_you_mean
-from penstock.monitor.plane import Plane
-from penstock.monitor.recorded import Recorded, latest_of_each, plane_of as observed_plane
-from penstock.monitor.recorder import FOLDER
-from penstock.picture.played import of_case
+from penstock.observability.journal import Recorded, latest_of_each, plane_of as observed_plane
+from penstock.observability.recorder import FOLDER
+from penstock.observability.time_plane import Plane
+from penstock.picture.inputs import of_case
+from penstock.storage.local import CheckpointError, LocalStore
 from penstock.testing.cases import ENDINGS, Case, read
 
 KEPT = ("dots", "marks", "panes")

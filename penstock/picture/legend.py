@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.monitor.plane import COUNTED, LATE, QUARANTINED, Plane
-from penstock.picture.events import shape
+from penstock.observability.time_plane import COUNTED, LATE, QUARANTINED, Plane
+from penstock.picture.event_marks import shape
+from penstock.picture.labels import Box
+from penstock.picture.marks import CHIP, WORDS, kind, outline
 from penstock.picture.markup import tag, text, width_of
-from penstock.picture.panes import CHIP, WORDS, kind, outline
-from penstock.picture.room import Box
 from penstock.picture.style import SMALL
 
 LINE, GAP, SIGN = 24.0, 16.0, 26.0

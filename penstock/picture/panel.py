@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from penstock.monitor.plane import Dot, Mark, Shown
-from penstock.picture.room import Box, Room
-from penstock.picture.scale import Scale
+from penstock.observability.time_plane import Dot, Mark, Shown
+from penstock.picture.labels import Box, Room
+from penstock.picture.layout import Scale
 
 Span = tuple[int, int]
 LANE, MOST_LANES = 9.0, 6

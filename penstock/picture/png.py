@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from penstock.errors import PenstockError
-from penstock.monitor.plane import Plane
+from penstock.observability.time_plane import Plane
 from penstock.picture.style import FONT
 from penstock.picture.svg import Look, svg
 

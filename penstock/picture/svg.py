@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from xml.sax.saxutils import escape
 
 from penstock.errors import PenstockError, did_you_mean
-from penstock.monitor.plane import COUNTED, Dot, Plane
-from penstock.picture import events, panes
+from penstock.observability.time_plane import COUNTED, Dot, Plane
+from penstock.picture import event_marks, marks
 from penstock.picture.axes import axes, delays, margin
+from penstock.picture.labels import Box
+from penstock.picture.layout import Scale, reaches, when
 from penstock.picture.legend import legend
-from penstock.picture.line import watermark
 from penstock.picture.markup import fitting, shortened, tag, text, wrapped
 from penstock.picture.panel import Panel, lanes, strip, windows_of
-from penstock.picture.room import Box
-from penstock.picture.scale import Scale, reaches, when
 from penstock.picture.style import BOLD, SIZE, SMALL, Scheme, style
+from penstock.picture.watermark_line import watermark
 
 NARROWEST, WIDEST = 320, 4_000
 MOST_KEYS, MOST_REASONS, NOTE_LINES = 8, 4, 3
@@ -117,15 +117,15 @@ def _height(plane: Plane, look: Look, *, alone: bool) -> float:
 def _drawn(panel: Panel, *, alone: bool) -> str:
     """A panel, from the back to the front; who finds its place first keeps it."""
     ground = axes(panel, strip(panel.panes))
-    dots = events.spots(panel)
+    dots = event_marks.spots(panel)
     line = watermark(panel)
-    shown = panes.kept(panel)
-    tops = panes.bodies(panel, shown)
-    names = events.names(panel, dots)
-    chips = panes.chips(panel, shown)
+    shown = marks.kept(panel)
+    tops = marks.bodies(panel, shown)
+    names = event_marks.names(panel, dots)
+    chips = marks.chips(panel, shown)
     heading = "" if alone else _heading(panel)
-    signs = events.marks(dots)
-    layers = [signs, line, chips] if events.crowded(dots) else [line, chips, signs, names]
+    signs = event_marks.marks(dots)
+    layers = [signs, line, chips] if event_marks.crowded(dots) else [line, chips, signs, names]
     return tag("g", heading, ground, tops, *layers, class_="plane")
 
 
@@ -165,7 +165,7 @@ def _reason(dot: Dot) -> str:
 def _summary(plane: Plane) -> str:
     fates = Counter(dot.fate for dot in plane.dots)
     told = [f"{number:,} {fate}" for fate, number in fates.items()]
-    shown = [f"{pane.text} {panes.WORDS[panes.kind(pane)][0]} at {when(pane.now)}" for pane in plane.panes[:20]]
+    shown = [f"{pane.text} {marks.WORDS[marks.kind(pane)][0]} at {when(pane.now)}" for pane in plane.panes[:20]]
     more = f", and {len(plane.panes) - 20:,} more" if len(plane.panes) > 20 else ""
     return (
         f"Event time across, processing time up. {len(plane.dots):,} events"
@@ -181,7 +181,7 @@ def _whole(drawn: list[str], look: Look, height: float, plane: Plane, told: str)
         tag("title", escape(name), id="title"),
         tag("desc", escape(shortened(told, 2_000)), id="desc"),
         tag("style", style(look.scheme)),
-        tag("defs", panes.patterns()),
+        tag("defs", marks.patterns()),
         tag("rect", class_="ground", width="100%", height="100%"),
         *drawn,
     ]

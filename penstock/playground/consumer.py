@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from penstock.pane import Pane
+from penstock.model.panes import Pane
 
 Place = tuple[tuple[object, ...], int, int]
 

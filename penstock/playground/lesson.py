@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.playground.control import Control, Values
+from penstock.playground.controls import Control, Values
 from penstock.playground.scene import Scene
 
 

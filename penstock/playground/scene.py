@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.monitor.plane import Plane
+from penstock.observability.time_plane import Plane
 
 Cells = tuple[str, ...]
 Rows = list[tuple[int, Cells]]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.playground.answering import answer, catalogue
-from penstock.web.guarded import Asked, Guarded
-from penstock.web.reply import CSP, Reply, as_json, page, pages_of, said
+from penstock.playground.api import answer, catalogue
+from penstock.web.responses import CSP, Reply, as_json, page, pages_of, said
+from penstock.web.server import Asked, Guarded
 
 __all__ = ["CSP", "Playground"]
 

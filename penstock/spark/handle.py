@@ -8,15 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from penstock.api.progress import Progress
 from penstock.checkpoint.lease import Lease
 from penstock.checkpoint.spark_logs import positions
-from penstock.instant import show
-from penstock.progress import Progress
-from penstock.sinks.errors import SinkDown
-from penstock.spark.commit import Commit
-from penstock.spark.failure import told
+from penstock.connectors.sink_errors import SinkDown
+from penstock.coordinator.commit import Commit
+from penstock.diagnostics.unknown_names import unknown_name
+from penstock.spark.errors import told
 from penstock.spark.source import beyond_end, tell_committed
-from penstock.unknown_names import unknown_name
+from penstock.types.timestamps import show
 
 
 @dataclass(frozen=True, slots=True)

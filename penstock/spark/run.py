@@ -15,36 +15,36 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from penstock.checkpoint.answers import answers_place
-from penstock.checkpoint.clock_file import Clocks, latest_clock, read_clock
+from penstock.api.pipeline import Pipeline
+from penstock.api.progress import Progress
+from penstock.checkpoint.clock import Clocks, latest_clock, read_clock
+from penstock.checkpoint.enrichment_log import answers_place
 from penstock.checkpoint.identity import Identity, identity_of, read_identity, refuse_foreign
 from penstock.checkpoint.lease import Lease, take_lease
 from penstock.checkpoint.spark_logs import drop_orphans, positions, refuse_changed_offsets, refuse_damaged_logs
-from penstock.checkpoint.store import CheckpointError, LocalStore, Store, local_path
 from penstock.checkpoint.waiting import note_waiting, waiting_is_over
-from penstock.duration import Duration, not_negative
+from penstock.connectors.sink_errors import SinkDown
+from penstock.connectors.spark_dataframe import Frame
+from penstock.coordinator.commit import Commit
+from penstock.coordinator.observer import Observer
+from penstock.coordinator.rate_limit import MOST_ROWS, Throttle
+from penstock.coordinator.sink_retry import Waiting, say_waiting
+from penstock.coordinator.sink_router import KEPT_BYTES, Outlets, refuse_exchanged, refuse_moved
+from penstock.coordinator.unusable_input import Unusable
 from penstock.errors import PlanError, did_you_mean
-from penstock.monitor.planned import keep_plan
-from penstock.monitor.recorder import Recorder
-from penstock.monitor.settings import settings_of
-from penstock.pipeline import Pipeline
-from penstock.progress import Progress
-from penstock.sinks.errors import SinkDown
-from penstock.sources.frame import Frame
-from penstock.spark.batch import Places, batch_input, run_batch
-from penstock.spark.commit import Commit
-from penstock.spark.compile import built, cores_of, job_of
-from penstock.spark.failure import told
-from penstock.spark.hadoop import store_of
+from penstock.observability.recorder import Recorder
+from penstock.observability.run_metadata import keep_plan
+from penstock.observability.settings import settings_of
+from penstock.spark.bounded_run import Places, batch_input, run_batch
+from penstock.spark.errors import told
+from penstock.spark.hadoop_store import store_of
 from penstock.spark.handle import Ended, Handle
-from penstock.spark.observing import Observer
-from penstock.spark.outlets import KEPT_BYTES, Outlets, refuse_exchanged, refuse_moved
-from penstock.spark.property import tell_tasks
+from penstock.spark.query import built, cores_of, job_of
 from penstock.spark.session import apply_settings, restore_settings, session
 from penstock.spark.source import Wall
-from penstock.spark.throttle import MOST_ROWS, Throttle
-from penstock.spark.unusable import Unusable
-from penstock.spark.waiting import Waiting, say_waiting
+from penstock.spark.task_clock import tell_tasks
+from penstock.storage.local import CheckpointError, LocalStore, Store, local_path
+from penstock.types.durations import Duration, not_negative
 
 UNTIL = ("caught_up", "end")
 

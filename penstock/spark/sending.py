@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.batch import Counts
+from penstock.coordinator.job import Job
+from penstock.coordinator.messages import CELLS, Packet, at, late_of
+from penstock.engine.ingest.row_steps import Read, SourceBatch
 from penstock.engine.outputs import quarantined, shown_late
-from penstock.engine.rows import Read, SourceBatch
-from penstock.engine.wire import packed
-from penstock.flow import Feed
-from penstock.spark.job import Job
-from penstock.spark.packets import CELLS, Packet, at, late_of
+from penstock.engine.shuffle.codec import packed
+from penstock.plan.graph import Feed
+from penstock.runtime.batch import Counts
 
 
 @dataclass

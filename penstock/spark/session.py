@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.spark.class_archive import java_options
+from penstock.spark.startup import java_options
 from penstock.spark.worker_python import worker_python
 
 SUPPORTED = ((4, 2), (4, 4))
@@ -185,8 +185,8 @@ def _warm(spark: Any) -> None:
     """Start the Python workers while the query is being planned: the first batch would wait for them otherwise."""
 
     def imported(batches: Iterator[Any]) -> Iterator[Any]:
-        import penstock.spark.ingesting
-        import penstock.spark.shard
+        import penstock.spark.ingest_task
+        import penstock.spark.shard_processor
         import penstock.spark.source  # noqa: F401
 
         yield from batches

@@ -16,15 +16,15 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from penstock.checkpoint.repaired import Inbox
 from penstock.checkpoint.spark_logs import checked
-from penstock.killpoint import reached
-from penstock.sources.source import TASKS, LogReader, came_after, shared_among
-from penstock.spark.job import Job
-from penstock.spark.packets import PACKETS, REPORTS, TICK, Packet, packet_batches
-from penstock.spark.property import task_clock
-from penstock.spark.task_clock import TaskClock
-from penstock.spark.throttle import allowed as throttled
+from penstock.connectors.source import TASKS, LogReader, came_after, shared_among
+from penstock.coordinator.job import Job
+from penstock.coordinator.messages import PACKETS, REPORTS, TICK, Packet, packet_batches
+from penstock.coordinator.rate_limit import allowed as throttled
+from penstock.coordinator.task_clock import TaskClock
+from penstock.quarantine.replay import Inbox
+from penstock.runtime.failpoints import reached
+from penstock.spark.task_clock import task_clock
 
 TASKS_NAMED = "tasks"
 
@@ -171,7 +171,7 @@ class FusedReader(DataSourceStreamReader):
 
     def _ingested(self, one: dict[str, Any], clock: TaskClock, now: int) -> Iterator[Packet]:
         # Spark starts a process of its own to register a source, one to plan it and one to ask it: they read nothing.
-        from penstock.spark.ingesting import ingested
+        from penstock.spark.ingest_task import ingested
 
         job, name = self.given.job, one["source"]
         if "repaired" not in one:

@@ -10,20 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.arrow import from_arrow
-from penstock.batch import Arrival, Tick
+from penstock.api.pipeline import Output, Pipeline
+from penstock.connectors.memory import memory
+from penstock.connectors.spark_dataframe import Frame
 from penstock.errors import PlanError
-from penstock.instant import MAX_TIME, from_datetime
-from penstock.pipeline import Output, Pipeline
-from penstock.plan import ALL, Input, Plan
-from penstock.reference.run import ReferenceRun
-from penstock.sinks.memory import memory
-from penstock.sources.frame import Frame
-from penstock.spark.held import held
+from penstock.plan.stages import ALL, Input, Plan
+from penstock.reference.engine import ReferenceRun
+from penstock.runtime.batch import Arrival, Tick
+from penstock.spark.log_slice import Slice, sliced
 from penstock.spark.run import run, run_once
-from penstock.spark.said import Unsaid, said_in_sql
 from penstock.spark.session import session
-from penstock.spark.slice import Slice, sliced
+from penstock.spark.sql_translation import Unsaid, said_in_sql
+from penstock.spark.static_log import held
+from penstock.types.arrow import from_arrow
+from penstock.types.timestamps import MAX_TIME, from_datetime
 
 Answers = dict[tuple[Any, ...], tuple[Any, ...]]
 SHOWN = 5
@@ -154,7 +154,7 @@ def _tables(plan: Plan) -> list[Any]:
     """The good rows of each source as an Arrow table."""
     import pyarrow as pa
 
-    from penstock.arrow import arrow_schema
+    from penstock.types.arrow import arrow_schema
 
     tables = []
     for one in plan.inputs:

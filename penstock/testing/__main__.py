@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from penstock.errors import CaseError
+from penstock.testing.case_player import Played, pipeline, play
 from penstock.testing.cases import Case, find, read
 from penstock.testing.engines import ENGINES, start
-from penstock.testing.player import Played, pipeline, play
 
 PASSED, FAILED, UNREADABLE = 0, 1, 2
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from penstock.errors import CaseError, PlanError, did_you_mean
-from penstock.instant import parse
-from penstock.testing.checking import MARKS, checked_marks, checked_times
-from penstock.testing.makers import make
-from penstock.testing.transcripts import case_of, transcripts
+from penstock.testing.beam_transcripts import case_of, transcripts
+from penstock.testing.case_expressions import make
+from penstock.testing.script_arguments import MARKS, checked_marks, checked_times
+from penstock.types.timestamps import parse
 
 Said = Mapping[str, Any]
 ENDINGS = (".json", ".toml", ".yaml", ".yml")

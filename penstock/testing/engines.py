@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 
-from penstock.batch import Run
 from penstock.errors import CaseError, did_you_mean
-from penstock.flow import AnyStage
+from penstock.plan.graph import AnyStage
+from penstock.runtime.batch import Run
 
 ENGINES = {
-    "reference": ("penstock.reference.run", "ReferenceRun"),
-    "columnar": ("penstock.testing.columnar", "ColumnarRun"),
-    "spark": ("penstock.spark.kit", "SparkRun"),
+    "reference": ("penstock.reference.engine", "ReferenceRun"),
+    "columnar": ("penstock.engine.in_process", "ColumnarRun"),
+    "spark": ("penstock.spark.scripted_engine", "SparkRun"),
 }
 
 

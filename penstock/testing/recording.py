@@ -13,23 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from penstock.arrow import from_arrow, to_arrow
-from penstock.batch import Arrival, Counts, Outcome, Tick
-from penstock.checkpoint.clock_file import FOLDER, Clocks, write_clock
+from penstock.api.pipeline import Output, Pipeline
+from penstock.checkpoint.clock import FOLDER, Clocks, write_clock
 from penstock.checkpoint.identity import identity_of
 from penstock.checkpoint.spark_logs import checked
-from penstock.checkpoint.store import LocalStore
-from penstock.engine.watermark import given, partition_clocks
-from penstock.monitor.lateness import Behind, told_of
-from penstock.monitor.observation import Observation
-from penstock.monitor.recorder import Recorder
-from penstock.monitor.sample import key_text, row_text
-from penstock.pipeline import Output, Pipeline
-from penstock.plan import Input, Plan
-from penstock.sinks.memory import memory
-from penstock.sources.source import Chunk, Offsets, Split, Undecoded
-from penstock.testing.columnar import ColumnarRun
+from penstock.connectors.memory import memory
+from penstock.connectors.source import Chunk, Offsets, Split, Undecoded
+from penstock.engine.in_process import ColumnarRun
+from penstock.engine.watermarks import given, partition_clocks
+from penstock.observability.lateness_histogram import Behind, told_of
+from penstock.observability.observation import Observation
+from penstock.observability.recorder import Recorder
+from penstock.observability.sampling import key_text, row_text
+from penstock.plan.stages import Input, Plan
+from penstock.runtime.batch import Arrival, Counts, Outcome, Tick
+from penstock.storage.local import LocalStore
 from penstock.testing.script import Script
+from penstock.types.arrow import from_arrow, to_arrow
 
 
 @dataclass

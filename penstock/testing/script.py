@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from penstock.batch import Arrival, Counts, Outcome, PartitionClock, Tick
-from penstock.decode import decode
+from penstock.api.stream import Rows as Given
+from penstock.api.windowed import Panes
 from penstock.errors import CaseError, did_you_mean
-from penstock.flow import AnyStage, flow_of
-from penstock.instant import MAX_TIME, event_time_of
-from penstock.pane import Given as GivenRow, Late, Pane, Quarantined
-from penstock.plan import Input, Plan
-from penstock.stage import MAIN
-from penstock.stream import Rows as Given
-from penstock.testing.checking import (
-    MARKS,
-    Row,
-    checked_expected,
-    checked_instant,
-    checked_marks,
-    checked_partitions,
-    checked_plan,
-    checked_rows,
-)
+from penstock.model.panes import Given as GivenRow, Late, Pane, Quarantined
+from penstock.plan.graph import AnyStage, flow_of
+from penstock.plan.stage import MAIN
+from penstock.plan.stages import Input, Plan
+from penstock.runtime.batch import Arrival, Counts, Outcome, PartitionClock, Tick
 from penstock.testing.engines import start
-from penstock.testing.matching import (
+from penstock.testing.expectations import (
     late_facts,
     late_names,
     mismatches,
@@ -39,8 +28,19 @@ from penstock.testing.matching import (
     wanted_pane,
     wanted_row,
 )
+from penstock.testing.script_arguments import (
+    MARKS,
+    Row,
+    checked_expected,
+    checked_instant,
+    checked_marks,
+    checked_partitions,
+    checked_plan,
+    checked_rows,
+)
 from penstock.testing.tables import pane_table, pane_types, row_types
-from penstock.windowed import Panes
+from penstock.types.timestamps import MAX_TIME, event_time_of
+from penstock.types.validate import decode
 
 Rows = str | Sequence[Row]
 

@@ -9,10 +9,10 @@ from datetime import date
 from typing import Any
 
 from penstock.errors import CaseError, did_you_mean
-from penstock.flow import AnyStage, flow_of
-from penstock.instant import show
-from penstock.pane import Pane
-from penstock.plan import Plan
+from penstock.model.panes import Pane
+from penstock.plan.graph import AnyStage, flow_of
+from penstock.plan.stages import Plan
+from penstock.types.timestamps import show
 
 _GAP = re.compile(r"\s{2,}|\t+|\s*\|\s*")
 

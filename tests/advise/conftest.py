@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.monitor.advise import gathered
+from penstock.observability.advise import inputs
 
 
 @pytest.fixture(autouse=True)
 def few_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathered, "BATCHES", 50)
+    monkeypatch.setattr(inputs, "BATCHES", 50)

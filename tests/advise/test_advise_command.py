@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock.cli.loading import load
+from penstock.api.loader import load
 from penstock.cli.main import main
-from penstock.instant import parse
 from penstock.testing.recording import play
+from penstock.types.timestamps import parse
 
 PIPELINE = """
 import penstock as ps

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.instant import MIN_TIME
-from penstock.monitor.advise import gathered
-from penstock.monitor.advise.advice import Advice, of_stream, recommended
-from penstock.monitor.advise.gathered import Gathered, from_sources, plan_with
-from penstock.monitor.advise.goals import Goals
-from penstock.monitor.advise.table import Row, Trial
-from penstock.monitor.advise.words import lines
-from penstock.plan import Plan
-from penstock.reference.run import ReferenceRun
+from penstock.observability.advise import inputs
+from penstock.observability.advise.goals import Goals
+from penstock.observability.advise.inputs import Gathered, from_sources, plan_with
+from penstock.observability.advise.report import Advice, of_stream, recommended
+from penstock.observability.advise.text import lines
+from penstock.observability.advise.trade_offs import Row, Trial
+from penstock.plan.stages import Plan
+from penstock.reference.engine import ReferenceRun
+from penstock.types.timestamps import MIN_TIME
 from tests.advise.streams import (
     SECOND,
     ByHand,
@@ -75,7 +75,7 @@ def test_complete_is_what_is_counted_by_hand(stream, window, size, every, latene
 
 @pytest.mark.parametrize("lateness", ["0", "1 hour"])
 def test_of_sessions_each_pane_is_compared_with_what_it_became_a_part_of(lateness, tmp_path, monkeypatch):
-    monkeypatch.setattr(gathered, "BATCHES", 200)
+    monkeypatch.setattr(inputs, "BATCHES", 200)
     made = pipeline(tmp_path / "events", visits(), ps.session("2 seconds"), lateness)
     found, plan = from_sources(made.flow), plan_of(made)
     trial = Trial(plan, found, Goals(complete=0.9))

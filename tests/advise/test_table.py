@@ -11,17 +11,17 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 import penstock as ps
-from penstock.batch import Arrival, Tick
-from penstock.checkpoint.store import LocalStore
-from penstock.instant import parse
-from penstock.monitor.advise.advice import of_record, of_run, of_stream, recommended
-from penstock.monitor.advise.gathered import Gathered
-from penstock.monitor.advise.goals import Goals
-from penstock.monitor.advise.table import Row, delays, nice, tried
-from penstock.monitor.lateness import Lateness, counted
-from penstock.monitor.why.batches import observations
-from penstock.reference.run import ReferenceRun
+from penstock.observability.advise.goals import Goals
+from penstock.observability.advise.inputs import Gathered
+from penstock.observability.advise.report import of_record, of_run, of_stream, recommended
+from penstock.observability.advise.trade_offs import Row, delays, nice, tried
+from penstock.observability.lateness_histogram import Lateness, counted
+from penstock.observability.why.batches import observations
+from penstock.reference.engine import ReferenceRun
+from penstock.runtime.batch import Arrival, Tick
+from penstock.storage.local import LocalStore
 from penstock.testing.recording import play
+from penstock.types.timestamps import parse
 
 SECOND = 1_000_000
 WINDOWS = [ps.tumbling("30 seconds"), ps.sliding("1 minute", every="20 seconds"), ps.session("15 seconds")]

@@ -12,8 +12,7 @@ import pytest
 
 import penstock as ps
 from penstock.cli.main import main
-from penstock.duration import HOUR, MINUTE, SECOND
-from penstock.monitor.advise.verdict import (
+from penstock.observability.advise.verdict import (
     BATCH,
     NOW_AND_THEN,
     PLAIN,
@@ -25,7 +24,8 @@ from penstock.monitor.advise.verdict import (
     freshness,
     verdict,
 )
-from penstock.monitor.observation import Observation
+from penstock.observability.observation import Observation
+from penstock.types.durations import HOUR, MINUTE, SECOND
 
 HOURLY = ps.tumbling("1 hour")
 TEN = ps.tumbling("10 seconds")

@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
+from penstock.testing.case_player import pipeline, play
 from penstock.testing.cases import Case, read
-from penstock.testing.player import pipeline, play
 from penstock.testing.script import Script
 
 HERE = Path(__file__).parent

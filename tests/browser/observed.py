@@ -14,15 +14,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.batch import Counts
-from penstock.checkpoint.clock_file import Clocks, write_clock
+from penstock.checkpoint.checksummed_json import sealed
+from penstock.checkpoint.clock import Clocks, write_clock
 from penstock.checkpoint.lease import take_lease
-from penstock.checkpoint.sealed import sealed
-from penstock.checkpoint.store import LocalStore
-from penstock.engine.watermark import ClockState
-from penstock.instant import MIN_TIME
-from penstock.monitor.observation import Observation
-from penstock.monitor.recorder import FOLDER, Recorder, segment
+from penstock.engine.watermarks import ClockState
+from penstock.observability.observation import Observation
+from penstock.observability.recorder import FOLDER, Recorder, segment
+from penstock.runtime.batch import Counts
+from penstock.storage.local import LocalStore
+from penstock.types.timestamps import MIN_TIME
 
 SECOND = 1_000_000
 NOON = 1_777_636_800 * SECOND  # 2026-05-01 12:00:00

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from penstock.playground.control import checked, firsts
+from penstock.playground.controls import checked, firsts
 from penstock.playground.lessons import LESSONS
 
 # The page says itself what is drawn: lesson and controls, once the newest question has been answered.

@@ -10,9 +10,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.playground import building
-from penstock.playground.answering import played
-from penstock.playground.control import checked
+from penstock.playground import static_site
+from penstock.playground.api import played
+from penstock.playground.controls import checked
 from penstock.playground.lessons import LESSONS
 from tests.browser.conftest import BUILD, HANGS, missing
 from tests.browser.seeing import shown
@@ -43,13 +43,13 @@ class Quiet(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     """The copy, made here and served by a server that knows nothing but files."""
-    out, kept = tmp_path_factory.mktemp("copy"), BUILD / "npm" / f"pyodide-{building.VERSION}.tgz"
-    building.site(out)
+    out, kept = tmp_path_factory.mktemp("copy"), BUILD / "npm" / f"pyodide-{static_site.VERSION}.tgz"
+    static_site.site(out)
     try:
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_bytes(building._fetched(out).read_bytes())
-        building.pyodide(out, kept)
+            kept.write_bytes(static_site._fetched(out).read_bytes())
+        static_site.pyodide(out, kept)
     except PenstockError as error:
         missing(f"Pyodide cannot be fetched: {error.why}")
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(out)))

@@ -11,7 +11,7 @@ import shutil
 
 import pytest
 
-from penstock.dashboard.place import Place
+from penstock.dashboard.embedded import Place
 from penstock.dashboard.server import Dashboard
 from tests.browser.conftest import opened
 from tests.browser.frames import DOTS, PANES, frames_a_second, large_run
@@ -39,8 +39,8 @@ def dashboard(run):
 
 def _plan() -> bytes:
     import penstock as ps
-    from penstock.checkpoint.sealed import sealed
-    from penstock.monitor.planned import graph_of
+    from penstock.checkpoint.checksummed_json import sealed
+    from penstock.observability.run_metadata import graph_of
 
     scores = ps.game_scores(rate=2_000, teams=5, partitions=4)
     totals = (

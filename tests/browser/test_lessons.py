@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from penstock.playground.answering import played
-from penstock.playground.control import Choice, Slider, checked
+from penstock.playground.api import played
+from penstock.playground.controls import Choice, Slider, checked
 from penstock.playground.lessons import LESSONS
 from tests.browser.conftest import opened
 from tests.browser.seeing import all_of, go, reached_by_tab, shown, visit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.playground.answering import played
+from penstock.playground.api import played
 from penstock.playground.lessons import LESSONS
 from tests.browser.seeing import all_of, go, says, shown, visit
 

@@ -12,7 +12,7 @@ import pytest
 
 import penstock as ps
 from penstock.cli.commands import app
-from penstock.cli.reference import reference
+from penstock.cli.docs import reference
 from tests.cli.conftest import ONE, TOTALS, TWO
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def test_every_command_has_help_with_an_example(penstock, command):
 
 def test_the_reference_page_is_what_the_commands_say():
     page = ROOT / "docs" / "cli.md"
-    assert page.read_text("utf-8") == reference(), "write: python -m penstock.cli.reference > docs/cli.md"
+    assert page.read_text("utf-8") == reference(), "write: python -m penstock.cli.docs > docs/cli.md"
 
 
 def test_a_mistyped_command_is_a_usage_error_that_names_the_right_one(penstock):

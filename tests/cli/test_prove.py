@@ -9,19 +9,19 @@ from typing import Any, get_args
 import pytest
 
 import penstock as ps
-from penstock.cli.loading import load
+from penstock.api.loader import load
+from penstock.api.pipeline import Delivery
+from penstock.connectors.files.sink import Files
+from penstock.connectors.sqlite import Sqlite
 from penstock.errors import PenstockError
-from penstock.pipeline import Delivery
-from penstock.sinks.files import Files
-from penstock.sinks.sqlite import Sqlite
 from penstock.testing.crash.campaign import Row
-from penstock.testing.crash.outputs_check import Undisturbed
+from penstock.testing.crash.compare_outputs import Undisturbed
+from penstock.testing.crash.input_tape import Tape, recorded
+from penstock.testing.crash.prove import Proof, kept_promise, lines_of
 from penstock.testing.crash.redirect import kept, life_of
 from penstock.testing.crash.sink_rows import Held
-from penstock.testing.crash.tape import Tape, recorded
 from penstock.testing.crash.verdict import Verdict, in_batches
-from penstock.testing.plugin import prove as prove  # the fixture
-from penstock.testing.prove import Proof, kept_promise, lines_of
+from penstock.testing.pytest_plugin import prove as prove  # the fixture
 
 GAME = """
 import penstock as ps
@@ -107,7 +107,7 @@ def test_a_tape_of_files_does_not_hear_of_those_that_come_later(tmp_path):
 
 
 def test_sources_without_rows_or_of_spark_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("penstock.testing.crash.tape.PATIENCE", 0.1)
+    monkeypatch.setattr("penstock.testing.crash.input_tape.PATIENCE", 0.1)
     (tmp_path / "in").mkdir()
     empty = ps.directory(tmp_path / "in", schema="n long, at timestamp")
     for source, said in ((empty, "have no rows"), (ps.events("n long, at timestamp"), "read by nobody")):

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.checkpoint.clock_file import Clocks, write_clock
+from penstock.api.loader import load
+from penstock.checkpoint.clock import Clocks, write_clock
 from penstock.checkpoint.identity import identity_of
-from penstock.checkpoint.repaired import FILE, Inbox, Repaired, chunks, put, replayed
-from penstock.checkpoint.store import LocalStore
-from penstock.cli.loading import load
 from penstock.engine.outputs import quarantine_table
-from penstock.schema import schema
+from penstock.quarantine.replay import FILE, Inbox, Repaired, chunks, put, replayed
+from penstock.storage.local import LocalStore
+from penstock.types.schema import schema
 
 SOURCE = """
 import penstock as ps
@@ -124,8 +124,8 @@ def test_what_cannot_be_read_or_takes_no_rows_is_refused(store, penstock):
 
 
 def test_the_quarantine_of_a_sink_is_read_too(store, penstock):
-    from penstock.sinks.sink import Batch
-    from penstock.targets import target_of
+    from penstock.connectors.sink import Batch
+    from penstock.plan.output_schemas import target_of
 
     (output,) = (one for one in load("written.py").outputs if one.kind == "quarantine")
     assert penstock("quarantine", "list", "checkpoint", "--pipeline", "written.py").out.endswith("2 rows\n")

@@ -16,18 +16,18 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from penstock.batch import Counts
-from penstock.cli import running
-from penstock.cli.answers import Answer, current, story
-from penstock.cli.demo_file import PIPELINE, fresh
-from penstock.cli.demo_view import changes, table
-from penstock.cli.live import LivePanel
-from penstock.cli.reporting import JsonLines, Lines, Rate, farewell, line
+from penstock.api.progress import Progress
+from penstock.cli import run
+from penstock.cli.demo.answers import Answer, current, story
+from penstock.cli.demo.pipeline_file import PIPELINE, fresh
+from penstock.cli.demo.view import changes, table
+from penstock.cli.progress import JsonLines, Lines, Rate, farewell, line
+from penstock.cli.progress_panel import LivePanel
 from penstock.errors import PenstockError
-from penstock.instant import MAX_TIME, MIN_TIME, parse
-from penstock.progress import Progress
+from penstock.humanize import clock, many, span, stamp
+from penstock.runtime.batch import Counts
 from penstock.spark.handle import Ended
-from penstock.wording import clock, many, span, stamp
+from penstock.types.timestamps import MAX_TIME, MIN_TIME, parse
 
 NOON = parse("2026-01-01T12:00:00Z")
 ONE = Progress(
@@ -203,8 +203,8 @@ def test_ctrl_c_before_the_first_batch_is_one_sentence(monkeypatch, capsys, capl
             logging.exception("KeyboardInterrupt while sending command.")
             raise
 
-    monkeypatch.setattr(running, "_ended", interrupted)
-    assert running.watched(SimpleNamespace(name="scores"), Lines("scores", "checkpoint", sys.stdout)) is None
+    monkeypatch.setattr(run, "_ended", interrupted)
+    assert run.watched(SimpleNamespace(name="scores"), Lines("scores", "checkpoint", sys.stdout)) is None
     assert capsys.readouterr().out.endswith("scores: stopped before the first batch\n")
     assert caplog.records == []
     assert logging.getLogger().isEnabledFor(logging.ERROR), "others are heard again"

@@ -17,10 +17,10 @@ from hypothesis import example, given, strategies as st
 pytest.importorskip("pyspark")
 
 import penstock as ps
+from penstock.connectors.game_scores import game_scores
 from penstock.errors import PlanError
-from penstock.sources.scores import game_scores
-from penstock.spark.said import Unsaid
-from penstock.spark.slice import sliced
+from penstock.spark.log_slice import sliced
+from penstock.spark.sql_translation import Unsaid
 from penstock.spark.verify import _compared, _verifiable, as_batch
 from tests.laws.profile import law
 from tests.sources.reading import reader_of

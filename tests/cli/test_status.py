@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
-from penstock.batch import Counts, PartitionClock
-from penstock.checkpoint.clock_file import Clocks, write_clock
+from penstock.checkpoint.clock import Clocks, write_clock
 from penstock.checkpoint.identity import Identity, identity_of
 from penstock.checkpoint.lease import take_lease
 from penstock.checkpoint.status import standing
-from penstock.checkpoint.store import CheckpointError, LocalStore
 from penstock.checkpoint.waiting import note_waiting, waiting_is_over
-from penstock.engine.watermark import ClockState, Spoken, partition_clocks
-from penstock.flow import flow_of
-from penstock.instant import MAX_TIME, parse
+from penstock.engine.watermarks import ClockState, Spoken, partition_clocks
+from penstock.plan.graph import flow_of
+from penstock.runtime.batch import Counts, PartitionClock
+from penstock.storage.local import CheckpointError, LocalStore
+from penstock.types.timestamps import MAX_TIME, parse
 
 NOON = parse("2026-01-01T12:00:00Z")
 PLAN = (

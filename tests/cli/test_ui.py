@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import demo, running
-from penstock.dashboard import beside
-from penstock.dashboard.place import PORT
+from penstock.cli import run
+from penstock.cli.demo import command
+from penstock.dashboard import beside_run
+from penstock.dashboard.embedded import PORT
 from tests.browser.observed import Run
 from tests.cli.conftest import ONE
 from tests.serving import ADDRESS, ends_cleanly
@@ -71,7 +72,7 @@ def test_a_run_serves_it_and_takes_it_away_with_itself(penstock, tmp_path, monke
         assert address
         seen.append((address[0], opened(address[0])))
 
-    monkeypatch.setattr(running, "watched", ran)
+    monkeypatch.setattr(run, "watched", ran)
     said: list[str] = []
     monkeypatch.setattr("builtins.print", lambda *text, file=None, **_: said.append((file, *text)))
 
@@ -87,7 +88,7 @@ def test_a_run_serves_it_and_takes_it_away_with_itself(penstock, tmp_path, monke
 
 def test_a_run_whose_checkpoint_is_elsewhere_refuses_before_it_starts(penstock, tmp_path, monkeypatch):
     Path(tmp_path, "scores.py").write_text(ONE)
-    monkeypatch.setattr(running, "watched", lambda *_, **__: pytest.fail("it has started"))
+    monkeypatch.setattr(run, "watched", lambda *_, **__: pytest.fail("it has started"))
     said = penstock("run", "scores.py", "--ui", "--checkpoint", "s3a://lake/run")
     assert said.code == 1
     assert "without --ui" in said.err
@@ -101,7 +102,7 @@ def test_where_the_usual_port_is_taken_another_is_found(tmp_path):
             taken.listen()
         except OSError:
             pass  # then somebody else has it
-        made = beside.dashboard_of(str(tmp_path), None)
+        made = beside_run.dashboard_of(str(tmp_path), None)
         made.server_close()
     assert made.port != PORT
 
@@ -110,8 +111,8 @@ def test_a_demo_that_can_serve_nothing_goes_on(tmp_path, monkeypatch, capsys):
     def refused(*_, **__):
         raise OSError("no sockets here")
 
-    monkeypatch.setattr(beside, "Dashboard", refused)
-    with demo._dashboard(str(tmp_path)):
+    monkeypatch.setattr(beside_run, "Dashboard", refused)
+    with command._dashboard(str(tmp_path)):
         ran = True
     assert ran
     assert "goes on without it" in capsys.readouterr().out

@@ -9,14 +9,14 @@ from urllib.parse import urlencode
 
 import pytest
 
-from penstock.checkpoint.store import LocalStore
-from penstock.cli.loading import load
+from penstock.api.loader import load
 from penstock.cli.main import main
 from penstock.cli.ui import pipeline_of
-from penstock.dashboard.asking import KEPT, PLAYED, asked_why
+from penstock.dashboard.summary import KEPT, PLAYED, asked_why
 from penstock.errors import PenstockError
-from penstock.instant import parse
+from penstock.storage.local import LocalStore
 from penstock.testing.recording import play
+from penstock.types.timestamps import parse
 
 PIPELINE = """
 import penstock as ps

@@ -8,11 +8,11 @@ import shutil
 import pytest
 
 from penstock.checkpoint.waiting import note_waiting
-from penstock.dashboard import followed as following
-from penstock.dashboard.compact import compact
-from penstock.dashboard.followed import Followed
-from penstock.instant import MIN_TIME
-from penstock.monitor.concern import URGENT
+from penstock.dashboard import feed as following
+from penstock.dashboard.feed import Followed
+from penstock.dashboard.plane_encoding import compact
+from penstock.observability.health.concern import URGENT
+from penstock.types.timestamps import MIN_TIME
 from tests.browser.observed import Run
 
 

@@ -16,12 +16,12 @@ from importlib.resources import files
 import pytest
 
 import penstock as ps
-from penstock.dashboard import place as places
-from penstock.dashboard.place import Place, place_of
+from penstock.dashboard import embedded as places
+from penstock.dashboard.embedded import Place, place_of
 from penstock.dashboard.server import LISTENERS, Dashboard
 from penstock.errors import PenstockError
-from penstock.monitor.planned import keep_plan
-from penstock.web.reply import CSP
+from penstock.observability.run_metadata import keep_plan
+from penstock.web.responses import CSP
 from tests.browser.observed import Run
 
 HOSTILE = "<img src=x onerror=alert(1)>"

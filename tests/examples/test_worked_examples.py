@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 import penstock as ps
-from penstock.instant import parse
 from penstock.testing import Script
+from penstock.testing.case_player import play
 from penstock.testing.cases import Case, read
-from penstock.testing.player import play
+from penstock.types.timestamps import parse
 
 CASES = read(Path(__file__).parent / "worked.toml")
 

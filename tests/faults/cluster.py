@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import penstock as ps
-from penstock.pipeline import Pipeline, pipeline
-from penstock.sinks.sqlite import sqlite
-from penstock.sources.scores import Faults, game_scores
+from penstock.api.pipeline import Pipeline, pipeline
+from penstock.connectors.game_scores import Faults, game_scores
+from penstock.connectors.sqlite import sqlite
 
 ROWS = 600
 

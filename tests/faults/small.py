@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import penstock as ps
-from penstock.pipeline import Pipeline, pipeline
-from penstock.sinks.files import files, read_files
-from penstock.sinks.sqlite import sqlite
-from penstock.sources.scores import Faults, game_scores
-from penstock.windowed import Panes
+from penstock.api.pipeline import Pipeline, pipeline
+from penstock.api.windowed import Panes
+from penstock.connectors.files.sink import files, read_files
+from penstock.connectors.game_scores import Faults, game_scores
+from penstock.connectors.sqlite import sqlite
 
 ROWS = 900
 BATCH_ROWS = ROWS // 3

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.testing.crash.ids import IDS, aborted
-from penstock.testing.crash.ids_check import IdsChecker, ids_right, of_shard
-from penstock.testing.crash.plan import SHARD_POINTS
+from penstock.testing.crash.kill_schedule import SHARD_POINTS
 from penstock.testing.crash.verdict import Written
-from penstock.testing.database import may_look_into
-from penstock.testing.faults import beside, main
+from penstock.testing.servers.postgres import may_look_into
+from tests.faults.campaign import beside, main
+from tests.faults.scenarios.ids import IDS, aborted
+from tests.faults.scenarios.ids_check import IdsChecker, ids_right, of_shard
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.pipeline import Pipeline, pipeline
-from penstock.progress import Progress
-from penstock.sinks.sqlite import sqlite
-from penstock.sources.scores import Faults, game_scores
+from penstock.api.pipeline import Pipeline, pipeline
+from penstock.api.progress import Progress
+from penstock.connectors.game_scores import Faults, game_scores
+from penstock.connectors.sqlite import sqlite
 
 HOUR = 3_600_000_000
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from penstock.checkpoint.checksummed_json import checksum, sealed
 from penstock.checkpoint.lease import FOLDER as EPOCHS, _started
-from penstock.checkpoint.sealed import checksum, sealed
-from penstock.checkpoint.store import CheckpointError
+from penstock.connectors.sink_errors import ForeignLineage
 from penstock.errors import PenstockError
-from penstock.sinks.errors import ForeignLineage
+from penstock.storage.local import CheckpointError
 from tests.faults.small import every_pane, last, run, small
 
 CLOCKS, IDENTITY = "penstock/clock", "penstock/identity"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from penstock.checkpoint.answers import FOLDER, _unsealed
-from penstock.sinks.errors import ReplayDiverged
+from penstock.checkpoint.enrichment_log import FOLDER, _unsealed
+from penstock.connectors.sink_errors import ReplayDiverged
 from penstock.testing.crash.process import Kill, died, python
 from tests.spark.fickle import ROWS, run, said
 

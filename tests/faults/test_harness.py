@@ -8,12 +8,20 @@ from pathlib import Path
 import pytest
 
 from penstock.checkpoint.spark_logs import checked, drop_orphans, refuse_damaged_logs
-from penstock.checkpoint.store import CheckpointError, LocalStore
+from penstock.storage.local import CheckpointError, LocalStore
 from penstock.testing.crash.campaign import Campaign, Row, Subject
-from penstock.testing.crash.plan import BATCH_POINTS, SHARD_POINTS, SINK_POINTS, Pace, each_point_once, kill_of, points
+from penstock.testing.crash.kill_schedule import (
+    BATCH_POINTS,
+    SHARD_POINTS,
+    SINK_POINTS,
+    Pace,
+    each_point_once,
+    kill_of,
+    points,
+)
 from penstock.testing.crash.process import python
 from penstock.testing.crash.verdict import Verdict, Written
-from penstock.testing.faults import line, summary
+from tests.faults.campaign import line, summary
 from tests.faults.toy import BATCHES, ROWS
 
 SINKS = ("scores/panes/0", "scores/late/1")

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock.sinks.files import read_files
-from penstock.testing.crash import scores
-from penstock.testing.crash.plan import each_point_once
+from penstock.connectors.files.sink import read_files
+from penstock.testing.crash.kill_schedule import each_point_once
 from penstock.testing.crash.process import Kill, died, python
-from penstock.testing.crash.scores_check import ScoresChecker
+from tests.faults.scenarios import scores
+from tests.faults.scenarios.scores_check import ScoresChecker
 from tests.faults.small import arriving, caught, run
 from tests.spark.driving import put
 
 ROOT = Path(__file__).parents[2]
-COMMAND = ("-m", "penstock.testing.crash.scores")
+COMMAND = ("-m", "tests.faults.scenarios.scores")
 SMALL = ("-c", "import sys; from tests.faults.small import run; run(sys.argv[1], delivery=sys.argv[2])")
 
 

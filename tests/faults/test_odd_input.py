@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import penstock as ps
+from penstock.api.pipeline import Pipeline, pipeline
+from penstock.connectors.files.source import directory
+from penstock.connectors.sqlite import sqlite
 from penstock.errors import PenstockError
-from penstock.pipeline import Pipeline, pipeline
-from penstock.sinks.sqlite import sqlite
-from penstock.sources.directory import directory
 from tests.faults.small import every_pane, run, small
 
 

@@ -8,11 +8,11 @@ from contextlib import closing
 
 import pytest
 
-from penstock.testing.crash import stages
-from penstock.testing.crash.plan import STAGE_POINT
+from penstock.testing.crash.kill_schedule import STAGE_POINT
 from penstock.testing.crash.process import Kill, died
-from penstock.testing.crash.reference_check import Expected, ReferenceChecker, expected
-from penstock.testing.faults import every_stage, main
+from tests.faults.campaign import every_stage, main
+from tests.faults.reference_check import Expected, ReferenceChecker, expected
+from tests.faults.scenarios import stages
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ import psycopg
 import pytest
 
 import penstock as ps
-from penstock.checkpoint.store import CheckpointError
-from penstock.testing.broker import broker
+from penstock.storage.local import CheckpointError
 from penstock.testing.crash.process import Run, python
-from penstock.testing.database import database
+from penstock.testing.servers.kafka import broker
+from penstock.testing.servers.postgres import database
 from tests.faults.small import BATCH_ROWS, every_pane, panes
 from tests.kafka_sink.checker import read
 

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from penstock.killpoint import reached
+from penstock.runtime.failpoints import reached
 
 BATCHES, ROWS = 10, 3
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import penstock as ps
-from penstock.checkpoint.repaired import Repaired
+from penstock.quarantine.replay import Repaired
 
 Made = Callable[[Path], ps.Pipeline]
 SHARDS = 2

@@ -10,21 +10,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.arrow import from_arrow
-from penstock.batch import Arrival, Counts, Outcome, Tick
-from penstock.checkpoint.repaired import FOLDER as REPAIRED, PARTITION, Inbox
 from penstock.checkpoint.spark_logs import located, positions
-from penstock.checkpoint.store import LocalStore
-from penstock.monitor.recorded import Recorded, latest_of_each
-from penstock.reference.run import ReferenceRun
-from penstock.schema import Schema
-from penstock.sinks.delivery import deliver
-from penstock.sinks.sink import Batch, Writer
-from penstock.sources.source import Chunk
-from penstock.spark.compile import reader_of
-from penstock.spark.sink_targets import targets_of
-from penstock.testing.crash.reference_check import rows_of
+from penstock.connectors.delivery import deliver
+from penstock.connectors.sink import Batch, Writer
+from penstock.connectors.source import Chunk
+from penstock.coordinator.sink_targets import targets_of
+from penstock.observability.journal import Recorded, latest_of_each
+from penstock.quarantine.replay import FOLDER as REPAIRED, PARTITION, Inbox
+from penstock.reference.engine import ReferenceRun
+from penstock.runtime.batch import Arrival, Counts, Outcome, Tick
+from penstock.spark.query import reader_of
+from penstock.storage.local import LocalStore
 from penstock.testing.crash.sink_rows import Held, held_by
+from penstock.types.arrow import from_arrow
+from penstock.types.schema import Schema
+from tests.faults.reference_check import rows_of
 from tests.golden.cases import Case, Made
 
 Rows = Counter[tuple[Any, ...]]

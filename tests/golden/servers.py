@@ -16,12 +16,12 @@ import psycopg
 import pyarrow as pa
 
 import penstock as ps
-from penstock.sinks.delivery import deliver
-from penstock.sinks.fingerprint import fingerprint_of, shown
-from penstock.sinks.kafka import columns_of
-from penstock.sinks.sink import Batch, Ledger, Target
-from penstock.sinks.writing.kafka_progress import Found
-from penstock.sinks.writing.kafka_records import Record, encoder
+from penstock.connectors.delivery import deliver
+from penstock.connectors.fingerprint import fingerprint_of, shown
+from penstock.connectors.kafka.ledger import Found
+from penstock.connectors.kafka.records import Record, encoder
+from penstock.connectors.kafka.sink import columns_of
+from penstock.connectors.sink import Batch, Ledger, Target
 from tests.golden.sets import HERE
 
 LINEAGE, OLDER = "3f2a", "91bc"
@@ -106,7 +106,7 @@ def plain(record: Record) -> dict[str, Any]:
 
 def main() -> None:
     """Write both."""
-    from penstock.testing.database import database, programs
+    from penstock.testing.servers.postgres import database, programs
 
     folder = HERE / ps.__version__
     folder.mkdir(exist_ok=True)

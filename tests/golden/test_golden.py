@@ -18,14 +18,14 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.batch import Arrival, Outcome
-from penstock.checkpoint.binding import DOES, binding
-from penstock.checkpoint.clock_file import latest_clock
+from penstock.checkpoint.clock import latest_clock
+from penstock.checkpoint.compatibility import DOES, binding
 from penstock.checkpoint.identity import read_identity
-from penstock.checkpoint.store import LocalStore
-from penstock.instant import from_datetime
-from penstock.sinks.memory import STORES
-from penstock.spark.sink_targets import targets_of
+from penstock.connectors.memory import STORES
+from penstock.coordinator.sink_targets import targets_of
+from penstock.runtime.batch import Arrival, Outcome
+from penstock.storage.local import LocalStore
+from penstock.types.timestamps import from_datetime
 from tests.golden.cases import CASES
 from tests.golden.playing import answers, batches, counted, ended, written
 from tests.golden.servers import records

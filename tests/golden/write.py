@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import penstock as ps
-from penstock.checkpoint.repaired import put
-from penstock.checkpoint.store import LocalStore
+from penstock.quarantine.replay import put
+from penstock.storage.local import LocalStore
 from tests.golden.cases import CASES, Case
 from tests.golden.sets import archive, pack
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from penstock.sources.reading.kafka_consumers import drop_all
-from penstock.testing.broker import Broker, broker
-from penstock.testing.servers import free_port
+from penstock.connectors.kafka.consumer import drop_all
+from penstock.testing.servers.kafka import Broker, broker
+from penstock.testing.servers.ports import free_port
 from tests.certificate import certificate
 from tests.kafka.talking import PASSWORD, Kafka
 

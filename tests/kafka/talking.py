@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 )
 
 import penstock as ps
-from penstock.testing.broker import Broker
+from penstock.testing.servers.kafka import Broker
 from tests.sources.reading import between, logged, reader_of
 
 SET = AlterConfigOpType.SET

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from penstock.sources.kafka_log.cluster import Cluster, Said, logged
-from penstock.sources.reading import librdkafka
-from penstock.sources.reading.kafka_consumers import NEEDED
-from penstock.sources.reading.librdkafka import Consumer, gathered
-from penstock.sources.reading.values import Values
+from penstock.connectors.formats.message_bytes import Values
+from penstock.connectors.kafka import librdkafka
+from penstock.connectors.kafka.client import Cluster, Said, logged
+from penstock.connectors.kafka.consumer import NEEDED
+from penstock.connectors.kafka.librdkafka import Consumer, gathered
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1", "group.id": "nobody", **NEEDED}
 SOME = st.lists(st.none() | st.binary(max_size=40), max_size=30)
@@ -71,7 +71,7 @@ def test_a_setting_that_is_not_known_is_named(more, why):
 
 def test_every_message_is_let_go_whatever_becomes_of_it(log, monkeypatch):
     """Read, beyond the range, ends of partitions, and those on the way when somebody stops half way."""
-    from penstock.sources.reading.kafka_consumers import Reading, Span, messages, ready
+    from penstock.connectors.kafka.consumer import Reading, Span, messages, ready
 
     taken, freed = [], []
     take, destroy = Consumer.take, librdkafka._let_go()

@@ -8,10 +8,10 @@ import time
 
 import pytest
 
+from penstock.connectors.kafka import client
+from penstock.connectors.kafka.errors import DataLost, SourceError
+from penstock.credentials import Secret
 from penstock.errors import PlanError
-from penstock.secret import Secret
-from penstock.sources.kafka_log import cluster
-from penstock.sources.kafka_log.errors import DataLost, SourceError
 from tests.kafka.talking import PASSWORD, Log, count
 from tests.sources.reading import between, logged
 
@@ -97,9 +97,9 @@ def test_18_a_deleted_topic_stops(log):
 
 def test_18_a_log_that_was_cut_stops(log, monkeypatch):
     """Row 18: a position beyond the end of the log, as after a restore of the broker from a copy."""
-    from penstock.sources import kafka
+    from penstock.connectors.kafka import source
 
-    monkeypatch.setattr(kafka, "SECOND_LOOK", 0.2)
+    monkeypatch.setattr(source, "SECOND_LOOK", 0.2)
     topic = log.topic(partitions=2)
     log.put(topic, count(0, 4))
     one = Log(log.read(topic)).begin()
@@ -139,7 +139,7 @@ def test_25_a_password_goes_to_the_broker_and_nowhere_else(own_broker, capfd, ca
     one = read(Secret(PASSWORD)).begin()
     assert one.numbers() == [0, 1, 2]
     assert PASSWORD not in repr(one.reader) + repr(one.at)
-    monkeypatch.setattr(cluster, "DENIED", 1.0)
+    monkeypatch.setattr(client, "DENIED", 1.0)
     for why, one in (("Authentication failed", read("wrong horse")), ("certificate verify failed", read(
             PASSWORD, **{"ssl.ca.location": "probe"}))):  # fmt: skip
         begun = time.monotonic()

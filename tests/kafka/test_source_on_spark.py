@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
-from penstock.checkpoint.clock_file import FOLDER as CLOCKS
+from penstock.api.loader import load
+from penstock.checkpoint.clock import FOLDER as CLOCKS
 from penstock.checkpoint.status import standing
-from penstock.cli.loading import load
-from penstock.cli.standing import lag_table
-from penstock.sinks.memory import STORES
+from penstock.cli.status import lag_table
+from penstock.connectors.memory import STORES
 from penstock.spark.verify import verify
 from tests.cli.conftest import penstock as penstock  # the fixture
 from tests.kafka.talking import PASSWORD, Kafka

@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 import pytest
 
 import penstock as ps
+from penstock.connectors.kafka import offsets
+from penstock.connectors.kafka.client import Cluster, Said, settings_of
+from penstock.connectors.kafka.metadata import Log, Topic
+from penstock.connectors.kafka.registry import Registry
+from penstock.connectors.source import Lag, came_after, shared_among
+from penstock.credentials import Secret
 from penstock.errors import PlanError
-from penstock.instant import parse
-from penstock.registry import Registry
-from penstock.secret import Secret
-from penstock.sources.kafka_log import position
-from penstock.sources.kafka_log.cluster import Cluster, Said, settings_of
-from penstock.sources.kafka_log.topics import Log, Topic
-from penstock.sources.source import Lag, came_after, shared_among
+from penstock.types.timestamps import parse
 from tests.sources.reading import reader_of
 
 ROWS = "team string, points long, at timestamp"
@@ -107,42 +107,42 @@ TOPICS = {"a": Topic("id", ("a/0", "a/1", "a/2"))}
 
 
 def at(**places):
-    return position.begun(TOPICS, LOGS, {f"a/{name[1]}": place for name, place in places.items()}, {}, 0)
+    return offsets.begun(TOPICS, LOGS, {f"a/{name[1]}": place for name, place in places.items()}, {}, 0)
 
 
 def test_a_limit_is_shared_by_what_there_is():
     """All partitions come to their ends together, so that none runs ahead of the others."""
     since = at(p0=0, p1=0, p2=0)
-    upto = position.advanced(since, TOPICS, LOGS, {}, {}, 0, 110)
+    upto = offsets.advanced(since, TOPICS, LOGS, {}, {}, 0, 110)
     assert upto["partitions"] == {"a/0": [100, 1_000], "a/1": [10, 100], "a/2": [0, 0]}
-    assert position.behind(upto, 0) == ["a/0", "a/1"]
-    assert position.ranges(since, upto) == {"a/0": (0, 100), "a/1": (0, 10)}
-    assert position.advanced(since, TOPICS, LOGS, {}, {}, 0, None)["partitions"]["a/0"] == [1_000, 1_000]
-    assert position.shared({"a": 10**9, "b": 1}, 10) == {"a": 9, "b": 1}
+    assert offsets.behind(upto, 0) == ["a/0", "a/1"]
+    assert offsets.ranges(since, upto) == {"a/0": (0, 100), "a/1": (0, 10)}
+    assert offsets.advanced(since, TOPICS, LOGS, {}, {}, 0, None)["partitions"]["a/0"] == [1_000, 1_000]
+    assert offsets.shared({"a": 10**9, "b": 1}, 10) == {"a": 9, "b": 1}
 
 
 def test_partitions_are_dealt_into_a_few_heaps_of_about_the_same_size():
     spans = {f"a/{i}": (0, 100_000) for i in range(5)} | {"b/0": (0, 300_000)}
-    heaps = position.dealt(spans, 2)
+    heaps = offsets.dealt(spans, 2)
     assert sorted(sum(spans[one][1] for one in heap) for heap in heaps) == [400_000, 400_000]
-    assert position.dealt({"a/0": (0, 5), "a/1": (0, 5)}, 2) == [["a/0", "a/1"]]
-    assert position.dealt({}, 2) == []
-    assert position.dealt({"a/10": (0, 5), "a/9": (0, 5)}, 2) == [["a/9", "a/10"]]
+    assert offsets.dealt({"a/0": (0, 5), "a/1": (0, 5)}, 2) == [["a/0", "a/1"]]
+    assert offsets.dealt({}, 2) == []
+    assert offsets.dealt({"a/10": (0, 5), "a/9": (0, 5)}, 2) == [["a/9", "a/10"]]
 
 
 def test_19_a_partition_that_waits_for_a_transaction_is_named():
     """Row 19: by when its stable end stopped moving, and only after a minute."""
     reader = reader_of(made())
     open_since = {"a/0": Log(0, 10, 15)}
-    one = position.begun({"a": Topic("", ("a/0",))}, open_since, {"a/0": 10}, {}, 1_000_000)
-    two = position.advanced(one, {"a": Topic("", ("a/0",))}, {"a/0": Log(0, 10, 17)}, {}, {}, 50_000_000, None)
+    one = offsets.begun({"a": Topic("", ("a/0",))}, open_since, {"a/0": 10}, {}, 1_000_000)
+    two = offsets.advanced(one, {"a": Topic("", ("a/0",))}, {"a/0": Log(0, 10, 17)}, {}, {}, 50_000_000, None)
     assert two["held"] == {"a/0": [10, 17, 1_000_000]}
     assert reader.stuck(two, 50_000_000) == []
     assert reader.behind(one, 5_999_999) == []
     assert reader.behind(two, 6_000_000) == ["a/0"]
     (said,) = reader.stuck(two, 61_500_000)
     assert said.startswith("a/0: nothing after offset 10 can be read, for a transaction has been open for 1 minute; 7")
-    three = position.advanced(two, {"a": Topic("", ("a/0",))}, {"a/0": Log(0, 12, 17)}, {}, {}, 70_000_000, None)
+    three = offsets.advanced(two, {"a": Topic("", ("a/0",))}, {"a/0": Log(0, 12, 17)}, {}, {}, 70_000_000, None)
     assert reader.stuck(three, 80_000_000) == []
 
 

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 
+from penstock.connectors.kafka.errors import SourceError
+from penstock.connectors.source import Lag
 from penstock.errors import PlanError
-from penstock.sources.kafka_log.errors import SourceError
-from penstock.sources.source import Lag
 from tests.kafka.talking import Log, count, wait
 from tests.sources.reading import batches, between, logged, reader_of
 
@@ -309,17 +309,17 @@ def test_offsets_are_shown_to_a_group_in_kafkas_own_words(log):
 
 
 def test_chunks_end_at_fixed_offsets_whatever_comes_in_one_go(log, monkeypatch):
-    from penstock.sources.reading import kafka_blocks, kafka_consumers as consumers, kafka_rows
+    from penstock.connectors.kafka import consumer as consumers, decode, message_blocks
 
     topic = log.topic()
     log.put(topic, count(0, 1_000))
-    monkeypatch.setattr(kafka_blocks, "MAX_ROWS", 300)
+    monkeypatch.setattr(message_blocks, "MAX_ROWS", 300)
     shapes = []
     for block, gathered, size in ((1_000, 50_000, 1 << 30), (7, 1, 1 << 30), (130, 200, 500), (1_000, 50_000, 500)):
         monkeypatch.setattr(consumers, "BLOCK", block)
-        monkeypatch.setattr(kafka_rows, "BLOCK", gathered)
-        monkeypatch.setattr(kafka_blocks, "CHUNK_BYTES", 1_500)
-        monkeypatch.setattr(kafka_rows, "BLOCK_BYTES", size)
+        monkeypatch.setattr(decode, "BLOCK", gathered)
+        monkeypatch.setattr(message_blocks, "CHUNK_BYTES", 1_500)
+        monkeypatch.setattr(decode, "BLOCK_BYTES", size)
         chunks = Log(log.read(topic)).begin().batch()
         assert [n for chunk in chunks for n in chunk.rows.column("n").to_pylist()] == list(range(1_000))
         shapes.append([len(chunk.offsets) for chunk in chunks])
@@ -328,10 +328,10 @@ def test_chunks_end_at_fixed_offsets_whatever_comes_in_one_go(log, monkeypatch):
 
 
 def test_many_partitions_share_a_few_consumers(log, monkeypatch):
-    from penstock.sources.reading import kafka_consumers as consumers, kafka_rows
+    from penstock.connectors.kafka import consumer as consumers, decode
 
     monkeypatch.setattr(consumers, "MOST", 3)
-    monkeypatch.setattr(kafka_rows, "AHEAD", 2)
+    monkeypatch.setattr(decode, "AHEAD", 2)
     topic = log.topic(partitions=7)
     one = Log(log.read(topic)).begin()
     for turn in range(2):
@@ -342,7 +342,7 @@ def test_many_partitions_share_a_few_consumers(log, monkeypatch):
 
 
 def test_a_consumer_stays_assigned_between_batches_and_rests_at_the_end(log, monkeypatch):
-    from penstock.sources.reading import kafka_consumers as consumers
+    from penstock.connectors.kafka import consumer as consumers
 
     topic, other = log.topic(), log.topic("other")
     log.put(topic, count(0, 10))

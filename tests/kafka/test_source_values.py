@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from penstock.arrow import from_arrow
-from penstock.instant import from_datetime
-from penstock.registry import Registry
-from penstock.schema import schema
-from penstock.secret import Secret
-from penstock.sources.kafka_log.errors import SourceError
-from penstock.sources.reading.avro_columns import flat
-from penstock.sources.reading.avro_values import AvroValues, Writer
-from penstock.sources.reading.json_alike import alike, columns
-from penstock.sources.reading.json_values import json_values
-from penstock.sources.reading.raw_bytes import LONGEST, bytes_of, kept
-from penstock.sources.reading.values import Values
+from penstock.connectors.formats.avro import AvroValues, Writer
+from penstock.connectors.formats.avro_columnar import flat
+from penstock.connectors.formats.json_messages import json_values
+from penstock.connectors.formats.json_uniform import alike, columns
+from penstock.connectors.formats.message_bytes import Values
+from penstock.connectors.formats.raw_bytes import LONGEST, bytes_of, kept
+from penstock.connectors.kafka.errors import SourceError
+from penstock.connectors.kafka.registry import Registry
+from penstock.credentials import Secret
+from penstock.types.arrow import from_arrow
+from penstock.types.schema import schema
+from penstock.types.timestamps import from_datetime
 from tests.sources.test_text_files import BAD_JSON, EVERY, GOOD_JSON
 
 EVERY_SCHEMA = schema(EVERY)
@@ -143,7 +143,7 @@ def objects(draw):
 def test_objects_that_are_alike_are_read_at_once_as_the_general_reader_reads_them(values):
     at_once, _ = rows_of(json_values(Values.of(values), EVERY_SCHEMA), EVERY_SCHEMA)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("penstock.sources.reading.json_values._alike", lambda *given: None)
+        patched.setattr("penstock.connectors.formats.json_messages._alike", lambda *given: None)
         general, _ = rows_of(json_values(Values.of(values), EVERY_SCHEMA), EVERY_SCHEMA)
     assert repr(at_once) == repr(general)
 

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 import penstock as ps
-from penstock.sinks.delivery import deliver
-from penstock.sinks.errors import SinkDown
+from penstock.connectors.delivery import deliver
+from penstock.connectors.sink_errors import SinkDown
 from tests.sinks.outputs import PANES, batch_of, pane, panes
 
 PATIENCE = 60.0

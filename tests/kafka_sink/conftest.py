@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.testing.broker import Broker
-from penstock.testing.servers import free_port
+from penstock.testing.servers.kafka import Broker
+from penstock.testing.servers.ports import free_port
 from tests.certificate import certificate
 from tests.kafka_sink.proxy import Proxy
 

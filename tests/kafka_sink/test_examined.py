@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.sinks.kafka import Kafka
-from penstock.sinks.writing.net import current
+from penstock.connectors.kafka.sink import Kafka
+from penstock.connectors.latest_answers import current
 from tests.kafka_sink.checker import latest, rows
 from tests.sinks import outputs, test_examiner as examiner
 from tests.sinks.test_examiner import *  # noqa: F403

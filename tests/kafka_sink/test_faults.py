@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from penstock.sinks.delivery import deliver
-from penstock.sinks.errors import Fenced, ForeignLineage, SinkDown, SinkError
-from penstock.sinks.writing import kafka_clients, kafka_progress
+from penstock.connectors.delivery import deliver
+from penstock.connectors.kafka import ledger, producer
+from penstock.connectors.sink_errors import Fenced, ForeignLineage, SinkDown, SinkError
 from tests.kafka_sink.checker import QUIET, Verdict, judged, read
 from tests.kafka_sink.child import batch_table, ids, main
 from tests.sinks.outputs import PANES, batch_of, give, pane, panes
@@ -114,7 +114,7 @@ def test_row_1_kills_at_any_moment_lose_double_and_tear_nothing(to):
 
 @pytest.mark.parametrize("then", ["silence", "close"])
 def test_row_3_a_commit_whose_reply_is_lost_is_neither_repeated_nor_forgotten(to, proxy, monkeypatch, then):
-    monkeypatch.setattr(kafka_clients, "COMMIT_SECONDS", 3.0)
+    monkeypatch.setattr(producer, "COMMIT_SECONDS", 3.0)
     sink = to(servers=proxy.servers)
     until_taken(sink, 0)
     writers = begun(sink)
@@ -133,7 +133,7 @@ def test_row_3_a_commit_whose_reply_is_lost_is_neither_repeated_nor_forgotten(to
 
 
 def test_row_3_a_commit_that_never_arrived_is_written_once(to, proxy, monkeypatch):
-    monkeypatch.setattr(kafka_clients, "COMMIT_SECONDS", 3.0)
+    monkeypatch.setattr(producer, "COMMIT_SECONDS", 3.0)
     sink = to(servers=proxy.servers)
     until_taken(sink, 0)
     writers = begun(sink)
@@ -189,8 +189,8 @@ def test_row_11_a_broker_that_dies_in_the_middle_of_a_batch_and_comes_back(to, b
 
 
 def test_row_11_a_broker_that_is_away_is_said_to_be_down(to, monkeypatch):
-    monkeypatch.setattr(kafka_clients, "ANSWER_SECONDS", 0.5)
-    monkeypatch.setattr(kafka_progress, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(producer, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(ledger, "ANSWER_SECONDS", 0.5)
     with pytest.raises(SinkDown, match=r"kafka:127.0.0.1:1#away does not answer"):
         give(to(topic="away", servers="127.0.0.1:1"), batch_table(0, 1))
 
@@ -284,7 +284,7 @@ def test_row_15_two_pipelines_on_one_topic_are_refused_also_if_they_start_at_onc
 
 def test_another_sinks_open_transaction_in_the_ledger_does_not_hide_what_was_committed(to, monkeypatch):
     """The ledger of ours is beyond the last stable offset: it is waited for, not taken for missing."""
-    monkeypatch.setattr(kafka_progress, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(ledger, "ANSWER_SECONDS", 2.0)
     sink = to(progress_topic="shared-progress")
     until_taken(sink, 0)
     writers = begun(sink)

@@ -11,9 +11,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import penstock as ps
+from penstock.connectors.kafka.ledger import LEDGER_TOPIC
 from penstock.errors import PenstockError
-from penstock.sinks.writing.kafka_progress import LEDGER_TOPIC
-from penstock.testing.broker import Broker
+from penstock.testing.servers.kafka import Broker
 from tests.golden.servers import BATCHES, OLDER, TABLE, give
 from tests.golden.sets import HERE, versions
 from tests.kafka_sink.checker import read
@@ -40,7 +40,7 @@ def test_a_topic_is_gone_on_with(version: str, broker: Broker) -> None:
     assert give(sink, BATCHES, epoch=2)
     records = read(broker.servers, TABLE)
     assert len(records) == len(held["rows"]) + 4
-    assert {one.headers["penstock.batch"] for one in records} == {f"3f2a/{n}".encode() for n in range(BATCHES + 1)}
+    assert {one.headers["penstock.runtime.batch"] for one in records} == {f"3f2a/{n}".encode() for n in range(BATCHES + 1)}
     assert [one.key for one in read(broker.servers, ledger)][:2] == [b"totals", b"totals#12"]
 
 

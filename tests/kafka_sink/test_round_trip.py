@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import Producer
 
 import penstock as ps
-from penstock.sources.reading.kafka_consumers import drop_all
-from penstock.sources.reading.raw_bytes import bytes_of
+from penstock.connectors.formats.raw_bytes import bytes_of
+from penstock.connectors.kafka.consumer import drop_all
 from tests.kafka.talking import Log
 from tests.kafka_sink.checker import QUIET, read
 from tests.sinks.outputs import give, pane, panes

@@ -16,13 +16,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.connectors.delivery import deliver
+from penstock.connectors.sink import Stages
+from penstock.connectors.sink_errors import Fenced, OutOfStep, ReplayDiverged
+from penstock.coordinator.messages import BAD
 from penstock.errors import PenstockError
-from penstock.sinks.delivery import deliver
-from penstock.sinks.errors import Fenced, OutOfStep, ReplayDiverged
-from penstock.sinks.sink import Stages
-from penstock.spark.packets import BAD
-from penstock.spark.stepping import _Outputs
-from penstock.targets import quarantine_schema
+from penstock.plan.output_schemas import quarantine_schema
+from penstock.spark.shard_task import _Outputs
 from tests.kafka_sink.checker import Verdict, judged
 from tests.kafka_sink.child import batch_table, ids
 from tests.sinks.outputs import PANES, batch_of
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 # A task that has sent its rows, says so, and takes a while before it commits them.
 TASK = """
 import pickle, sys, time
-import penstock.sinks.kafka_shards as shards
+import penstock.connectors.kafka.sharded_sink as shards
 from tests.kafka_sink.test_shards import staged
 
 def reached(point, batch):

@@ -9,10 +9,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from penstock.secret import Secret
-from penstock.sinks.errors import ForeignLineage, SinkDown, SinkError
-from penstock.sinks.read_back import keeps_all, reader_of
-from penstock.sinks.writing import kafka_clients, kafka_progress
+from penstock.connectors.kafka import ledger, producer as kafka_clients
+from penstock.connectors.sink_errors import ForeignLineage, SinkDown, SinkError
+from penstock.credentials import Secret
+from penstock.quarantine.read_back import keeps_all, reader_of
 from tests.kafka_sink.checker import QUIET, read
 from tests.kafka_sink.conftest import PASSWORD
 from tests.sinks.outputs import BAD, LATES, QUARANTINE, give, late_rows, pane, panes
@@ -117,7 +117,7 @@ def test_the_quarantine_is_read_back(to, broker, parallel):
 
 def test_row_25_a_password_opens_the_door_and_a_wrong_one_stops_without_being_shown(to, broker, monkeypatch, capfd):
     monkeypatch.setattr(kafka_clients, "ANSWER_SECONDS", 3.0)
-    monkeypatch.setattr(kafka_progress, "ANSWER_SECONDS", 3.0)
+    monkeypatch.setattr(ledger, "ANSWER_SECONDS", 3.0)
     sink = to(servers=broker.locked, settings={**broker.login, "sasl.password": Secret(PASSWORD)})
     assert give(sink, TABLE)
     wrong = to(servers=broker.locked, settings={**broker.login, "sasl.password": "hunter2"})

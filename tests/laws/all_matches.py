@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, combinations_with_replacement
 from typing import Any, NamedTuple
 
-from penstock.pattern import Pattern, Skip
+from penstock.plan.operators.pattern import Pattern, Skip
 
 Event = dict[str, Any]
 Condition = Callable[[Event, dict[str, list[Event]]], bool]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
-from penstock.batch import Outcome
-from penstock.pane import Pane
+from penstock.model.panes import Pane
+from penstock.runtime.batch import Outcome
 
 SUMS = frozenset(("mean", "var", "xs", "mean_v", "var_v", "sum_x"))
 

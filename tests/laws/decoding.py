@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.sources.kafka_log import registry
-from penstock.sources.reading.kafka_rows import alone
+from penstock.connectors.kafka import schema_registry as registry
+from penstock.connectors.kafka.decode import alone
 from tests.laws.hostile_messages import DEEP, FLAT, FORMS, GOOD, Block, block
 from tests.laws.reading_bytes import Files, Messages, Outcome
 

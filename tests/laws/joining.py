@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from penstock.arrow import from_arrow, to_arrow
-from penstock.engine.cache import CACHE
-from penstock.engine.combine import Rows
-from penstock.engine.memory import Saved
-from penstock.engine.operators import operator as columns
-from penstock.engine.windows import Clock
-from penstock.instant import MAX_TIME, MIN_TIME
-from penstock.reference.accumulate import Record
-from penstock.reference.operators import operator as rows
-from penstock.schema import Schema, schema
-from penstock.stage import Operator, Side
+from penstock.engine.ingest.pre_aggregate import Rows
+from penstock.engine.operators import protocol as columns
+from penstock.engine.state.cache import CACHE
+from penstock.engine.state.snapshot import Saved
+from penstock.engine.windows.lifecycle import Clock
+from penstock.plan.stage import Operator, Side
+from penstock.reference.aggregates import Record
+from penstock.reference.operators import protocol as rows
+from penstock.types.arrow import from_arrow, to_arrow
+from penstock.types.schema import Schema, schema
+from penstock.types.timestamps import MAX_TIME, MIN_TIME
 from tests.laws.comparing import exact
 
 Row = dict[str, Any]

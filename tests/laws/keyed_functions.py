@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from penstock.keyed import KeyedFunction, Timer, items, mapping, value
-from penstock.schema import schema
+from penstock.plan.operators.process import KeyedFunction, Timer, items, mapping, value
+from penstock.types.schema import schema
 
 COLUMNS = schema("k string, x double, do string, v long")
 SECOND = timedelta(seconds=1)

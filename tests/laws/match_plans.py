@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import assume, strategies as st
 
 from penstock.errors import PlanError
-from penstock.instant import MAX_TIME
-from penstock.match import Match, match
-from penstock.pattern import Pattern, no_skip, past_last, pattern, to_first, to_last, to_next
-from penstock.reference.accumulate import Record
+from penstock.plan.operators.match import Match, match
+from penstock.plan.operators.pattern import Pattern, no_skip, past_last, pattern, to_first, to_last, to_next
+from penstock.reference.aggregates import Record
+from penstock.types.timestamps import MAX_TIME
 from tests.laws.matching import COLUMNS, Batch, side
 
 PLAIN = (

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from penstock.arrow import arrow_type, from_arrow, to_arrow
-from penstock.engine.cache import CACHE
-from penstock.engine.combine import Rows
-from penstock.engine.operators.operator import Outgoing
-from penstock.engine.operators.pattern import Matching as Columnar
-from penstock.engine.windows import Clock
-from penstock.instant import MAX_TIME
-from penstock.match import Match
-from penstock.reference.accumulate import Record
+from penstock.engine.ingest.pre_aggregate import Rows
+from penstock.engine.operators.pattern.step import Matching as Columnar
+from penstock.engine.operators.protocol import Outgoing
+from penstock.engine.state.cache import CACHE
+from penstock.engine.windows.lifecycle import Clock
+from penstock.plan.operators.match import Match
+from penstock.plan.stage import MAIN, Side
+from penstock.reference.aggregates import Record
 from penstock.reference.operators.pattern import Matching as Reference
-from penstock.schema import Schema, schema
-from penstock.stage import MAIN, Side
+from penstock.types.arrow import arrow_type, from_arrow, to_arrow
+from penstock.types.schema import Schema, schema
+from penstock.types.timestamps import MAX_TIME
 
 COLUMNS = schema("team string, price long, kind string, x double, at timestamp")
 KEYS = ("team",)

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from penstock.arrow import from_arrow, to_arrow
-from penstock.engine.cache import CACHE
-from penstock.engine.combine import Rows
-from penstock.engine.windows import Clock
-from penstock.instant import MAX_TIME, MIN_TIME
-from penstock.reference.accumulate import Record
-from penstock.schema import Schema
-from penstock.stage import Side
+from penstock.engine.ingest.pre_aggregate import Rows
+from penstock.engine.state.cache import CACHE
+from penstock.engine.windows.lifecycle import Clock
+from penstock.plan.stage import Side
+from penstock.reference.aggregates import Record
+from penstock.types.arrow import from_arrow, to_arrow
+from penstock.types.schema import Schema
+from penstock.types.timestamps import MAX_TIME, MIN_TIME
 from tests.laws.comparing import exact
 
 SECOND = 1_000_000

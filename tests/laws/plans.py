@@ -10,12 +10,12 @@ from functools import cache
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock.aggregate import Aggregate
-from penstock.event_time import Watermark
-from penstock.plan import Plan
-from penstock.stream import Stream
-from penstock.window import Custom, Global, WindowRule
-from penstock.windowed import Windowed
+from penstock.api.stream import Stream
+from penstock.api.windowed import Windowed
+from penstock.model.aggregates import Aggregate
+from penstock.model.watermarks import Watermark
+from penstock.model.windows import Custom, Global, WindowRule
+from penstock.plan.stages import Plan
 
 SCHEMA = "k string, v long, x double, at timestamp"
 MODES = ("accumulating", "discarding", "retracting")

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import penstock as ps
-from penstock.arrow import from_arrow
-from penstock.schema import Schema
-from penstock.sources.listing import stat
-from penstock.sources.reading.kafka_blocks import Block
-from penstock.sources.reading.kafka_consumers import Span
-from penstock.sources.reading.kafka_rows import Rows, decoder
-from penstock.sources.reading.values import Values
-from penstock.sources.source import Chunk
+from penstock.connectors.formats.message_bytes import Values
+from penstock.connectors.kafka.consumer import Span
+from penstock.connectors.kafka.decode import Rows, decoder
+from penstock.connectors.kafka.message_blocks import Block
+from penstock.connectors.source import Chunk
+from penstock.storage.listing import stat
+from penstock.types.arrow import from_arrow
+from penstock.types.schema import Schema
 from tests.sources.reading import reader_of
 
 Outcome = tuple[str, Any]

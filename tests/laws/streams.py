@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from penstock.batch import Outcome
-from penstock.plan import Plan
+from penstock.plan.stages import Plan
+from penstock.runtime.batch import Outcome
 from penstock.testing import Script
 from tests.laws.plans import END_OF_TIME
 

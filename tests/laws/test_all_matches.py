@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import event, given, strategies as st
 
-from penstock.instant import MAX_TIME
-from penstock.match import TIMEOUTS, Match, match
-from penstock.pattern import Pattern, no_skip, past_last, pattern, to_first, to_last, to_next
-from penstock.reference.accumulate import Record
-from penstock.schema import schema
-from penstock.stage import MAIN, Side
+from penstock.plan.operators.match import TIMEOUTS, Match, match
+from penstock.plan.operators.pattern import Pattern, no_skip, past_last, pattern, to_first, to_last, to_next
+from penstock.plan.stage import MAIN, Side
+from penstock.reference.aggregates import Record
+from penstock.types.schema import schema
+from penstock.types.timestamps import MAX_TIME
 from tests.laws.all_matches import Condition, Event, Found, Row, Word, expected
 from tests.laws.matching import ByColumn, ByRow
 from tests.laws.profile import law

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 import penstock as ps
-from penstock.checkpoint.binding import binding, refuse_change
-from penstock.checkpoint.store import CheckpointError
-from penstock.engine.cache import CACHE
-from penstock.flow import AnyStage, flow_of
+from penstock.checkpoint.compatibility import binding, refuse_change
+from penstock.engine.state.cache import CACHE
+from penstock.plan.graph import AnyStage, flow_of
+from penstock.storage.local import CheckpointError
 from penstock.testing import Script
 from tests.laws.profile import law
 

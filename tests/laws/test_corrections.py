@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, note, strategies as st
 
 import penstock as ps
-from penstock.batch import Outcome
-from penstock.pane import Pane
+from penstock.model.panes import Pane
+from penstock.model.windows import WindowRule
+from penstock.runtime.batch import Outcome
 from penstock.testing import Script
-from penstock.window import WindowRule
 from tests.laws.comparing import same_value
 from tests.laws.profile import law
 from tests.laws.streams import rows_near

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from penstock.dedup import Dedup
-from penstock.engine import runs
-from penstock.engine.operators import dedup
-from penstock.engine.operators.dedup import Deduplicated
-from penstock.instant import MAX_TIME, MIN_TIME
-from penstock.reference.operators.dedup import DedupMachine
-from penstock.schema import schema
-from penstock.stage import Side
+from penstock.engine.operators import deduplicate
+from penstock.engine.operators.deduplicate import Deduplicated
+from penstock.engine.state import runs
+from penstock.plan.operators.deduplicate import Dedup
+from penstock.plan.stage import Side
+from penstock.reference.operators.deduplicate import DedupMachine
+from penstock.types.schema import schema
+from penstock.types.timestamps import MAX_TIME, MIN_TIME
 from tests.laws.one_side import SECOND, Batch, Both, batches
 from tests.laws.profile import law
 from tests.laws.test_same_bytes import WEAK, colliding
@@ -44,7 +44,7 @@ def identity(row: dict[str, Any], key: tuple[str, ...]) -> list[Any]:
 @given(rules, keys, batches(rows), st.sampled_from([0, 1, 32]), st.sampled_from([0, 2048]))
 def test_both_agree(rule: Dedup, key: tuple[str, ...], steps: list[Batch], rounds: int, small: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dedup, "ROUNDS", rounds)
+        patch.setattr(deduplicate, "ROUNDS", rounds)
         patch.setattr(runs, "SMALL", small)
         play = both(rule, key)
         for step in steps:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given, note
 
-from penstock.batch import Outcome
 from penstock.errors import PenstockError, TooManyBadRows
+from penstock.runtime.batch import Outcome
 from penstock.testing import Script
 from tests.laws.comparing import same_outcome
 from tests.laws.profile import law

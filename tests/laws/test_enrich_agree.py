@@ -9,13 +9,13 @@ from zlib import crc32
 import pytest
 from hypothesis import given, note, strategies as st
 
-from penstock.engine.operators import kept_answers
+from penstock.engine.operators import enrich_cache
 from penstock.engine.operators.enrich import Enriching
-from penstock.enrich import Asking, Enrich, OnError
-from penstock.instant import MAX_TIME, MIN_TIME
+from penstock.plan.operators.enrich import Asking, Enrich, OnError
+from penstock.plan.stage import Side
 from penstock.reference.operators.enrich import EnrichMachine
-from penstock.schema import schema
-from penstock.stage import Side
+from penstock.types.schema import schema
+from penstock.types.timestamps import MAX_TIME, MIN_TIME
 from tests.laws.one_side import SECOND, Batch, Both, batches
 from tests.laws.profile import law
 from tests.laws.test_same_bytes import WEAK, colliding
@@ -76,7 +76,7 @@ def played(rule: Enrich, steps: list[Batch]) -> Both:
 @given(rules(), batches(rows), st.sampled_from([1, 4, 1024]))
 def test_both_agree_and_no_row_is_lost(rule: Enrich, steps: list[Batch], small: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept_answers, "SMALL", small)
+        patch.setattr(enrich_cache, "SMALL", small)
         play = played(rule, steps)
     assert play.read == len(play.outputs) + play.bad
     assert play.late == 0

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, note, strategies as st
 
 import penstock as ps
-from penstock.arrow import from_arrow, to_arrow
-from penstock.batch import Counts, Tick
-from penstock.engine.cache import CACHE
-from penstock.engine.operators import kept_rules
-from penstock.engine.rows import SourceBatch, stamped_rows
-from penstock.engine.stages import RowEngine
-from penstock.engine.windows import Clock
-from penstock.pane import Given
-from penstock.stage import RowStage
+from penstock.engine.ingest.row_steps import SourceBatch, stamped_rows
+from penstock.engine.operators.process import rules as kept_rules
+from penstock.engine.stage import RowEngine
+from penstock.engine.state.cache import CACHE
+from penstock.engine.windows.lifecycle import Clock
+from penstock.model.panes import Given
+from penstock.plan.stage import RowStage
+from penstock.runtime.batch import Counts, Tick
 from penstock.testing import Script
+from penstock.types.arrow import from_arrow, to_arrow
 from tests.laws.profile import law
 from tests.laws.test_same_bytes import WEAK, colliding
 from tests.laws.test_stages_agree import check, source, steps, windows

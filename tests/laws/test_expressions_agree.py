@@ -11,11 +11,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from penstock import instant
-from penstock.arrow import arrow_schema
-from penstock.engine import expression as engine
+from penstock.engine import expressions as engine
 from penstock.errors import EvaluationError, PlanError
-from penstock.expression import (
+from penstock.expressions.builder import (
     And,
     Arithmetic,
     Call,
@@ -36,8 +34,10 @@ from penstock.expression import (
     show,
     type_of,
 )
-from penstock.reference import expression as reference
-from penstock.schema import Column, Schema, schema
+from penstock.reference import expressions as reference
+from penstock.types import timestamps
+from penstock.types.arrow import arrow_schema
+from penstock.types.schema import Column, Schema, schema
 
 SCHEMA = schema(
     "i int, n long, k long, f float, x double, s string, t string, b boolean, c boolean, at timestamp, d date, "
@@ -57,7 +57,7 @@ texts = st.sampled_from(
      "a.b", "ab\nc", "\ta", "2026-01-31", "2026-01-31 12:00", "0001-01-01T00:00:00+01:00", "2026-02-30", "𝄞é", "\uff13",
      "\x00"]
 ) | st.text(st.characters(codec="utf-8"), max_size=5)  # fmt: skip
-moments = st.sampled_from([0, -1, instant.EARLIEST, instant.LATEST]) | st.integers(instant.EARLIEST, instant.LATEST)
+moments = st.sampled_from([0, -1, timestamps.EARLIEST, timestamps.LATEST]) | st.integers(timestamps.EARLIEST, timestamps.LATEST)
 cents = st.decimals(Decimal("-99999999.99"), Decimal("99999999.99"), places=2) | st.just(Decimal("0.00"))
 VALUES = {
     "boolean": st.booleans(), "int": ints, "long": longs, "float": doubles, "double": doubles, "string": texts,
@@ -72,7 +72,7 @@ ROWS = st.lists(
 @cache
 def literals(kind: str) -> st.SearchStrategy[Node]:
     if kind == "timestamp":
-        return moments.map(lambda moment: lit(instant.to_datetime(moment)).node)
+        return moments.map(lambda moment: lit(timestamps.to_datetime(moment)).node)
     return VALUES["long" if kind == "int" else kind].map(lambda value: lit(value).node)
 
 

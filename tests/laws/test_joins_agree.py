@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 import penstock as ps
-from penstock.engine.operators import kept_runs
 from penstock.engine.operators.join import JoinOperator
-from penstock.instant import MAX_TIME
-from penstock.join import Join, join_rule
+from penstock.engine.state import row_runs
+from penstock.plan.operators.join import Join, join_rule
 from penstock.reference.operators.join import JoinMachine
+from penstock.types.timestamps import MAX_TIME
 from tests.laws.joining import LEFT, RIGHT, Both, Step, counted, split, steps
 from tests.laws.profile import law
 from tests.laws.test_same_bytes import WEAK, colliding
@@ -56,9 +56,9 @@ def both(rule: Join) -> Both:
 def small_runs(alike: int, largest: int) -> Iterator[None]:
     """Runs so small that a few rows matter."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept_runs, "SMALL", 1)
-        patch.setattr(kept_runs, "ALIKE", alike)
-        patch.setattr(kept_runs, "LARGEST", largest)
+        patch.setattr(row_runs, "SMALL", 1)
+        patch.setattr(row_runs, "ALIKE", alike)
+        patch.setattr(row_runs, "LARGEST", largest)
         yield
 
 

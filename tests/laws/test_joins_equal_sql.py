@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from penstock.duration import DAY, HOUR
 from penstock.engine.operators.join import JoinOperator
 from penstock.engine.operators.table_join import TableOperator
-from penstock.engine.operators.temporal import TemporalOperator
-from penstock.join import Bound, Join, Together, Within
-from penstock.reference.accumulate import Record
+from penstock.engine.operators.temporal_join import TemporalOperator
+from penstock.model.windows import Calendar
+from penstock.plan.operators.join import Bound, Join, Together, Within
+from penstock.reference.aggregates import Record
 from penstock.reference.operators.join import JoinMachine
-from penstock.reference.operators.operator import Out
+from penstock.reference.operators.protocol import Out
 from penstock.reference.operators.table_join import TableMachine
-from penstock.reference.operators.temporal import TemporalMachine
-from penstock.window import Calendar
+from penstock.reference.operators.temporal_join import TemporalMachine
+from penstock.types.durations import DAY, HOUR
 from tests.laws.joining import LEFT, RIGHT, Both, Step, steps
 from tests.laws.profile import law
 from tests.laws.test_joins_agree import rules

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from penstock.engine import runs
-from penstock.engine.operators.keyed import Keyed
-from penstock.instant import LATEST, MAX_TIME
-from penstock.keyed import KeyedFunction, Process
-from penstock.reference.operators.keyed import KeyedMachine
-from penstock.stage import Side
+from penstock.engine.operators.process.step import Keyed
+from penstock.engine.state import runs
+from penstock.plan.operators.process import KeyedFunction, Process
+from penstock.plan.stage import Side
+from penstock.reference.operators.process import KeyedMachine
+from penstock.types.timestamps import LATEST, MAX_TIME
 from tests.laws.keyed_functions import COLUMNS, DEEDS, Finite, Mixed, told_rows
 from tests.laws.one_side import SECOND, Batch, Both, batches
 from tests.laws.profile import law

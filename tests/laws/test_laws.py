@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from hypothesis import given
 
 import penstock as ps
-from penstock.batch import Outcome
-from penstock.instant import MIN_TIME, plus
-from penstock.pane import Pane
-from penstock.plan import Plan
+from penstock.model.panes import Pane
+from penstock.model.triggers import When
+from penstock.model.windows import Window
+from penstock.plan.stages import Plan
+from penstock.runtime.batch import Outcome
 from penstock.testing import Script
-from penstock.trigger import When
-from penstock.window import Window
+from penstock.types.timestamps import MIN_TIME, plus
 from tests.laws.plans import END_OF_TIME, plans, resizes, with_mode
 from tests.laws.profile import law
 from tests.laws.streams import Step, play, played, scripts

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from penstock.engine.cache import Cache
 from penstock.engine.operators.join import JoinOperator
 from penstock.engine.operators.table_join import TableOperator
-from penstock.engine.operators.temporal import TemporalOperator
-from penstock.instant import MAX_TIME
-from penstock.join import Join
+from penstock.engine.operators.temporal_join import TemporalOperator
+from penstock.engine.state.cache import Cache
+from penstock.plan.operators.join import Join
+from penstock.plan.operators.table_join import TableJoin, table_rule
+from penstock.plan.operators.temporal_join import TemporalJoin, temporal_rule
 from penstock.reference.operators.join import JoinMachine
 from penstock.reference.operators.table_join import TableMachine
-from penstock.reference.operators.temporal import TemporalMachine
-from penstock.table_join import TableJoin, table_rule
-from penstock.temporal import TemporalJoin, temporal_rule
+from penstock.reference.operators.temporal_join import TemporalMachine
+from penstock.types.timestamps import MAX_TIME
 from tests.laws.joining import LEFT, RIGHT, Both, Step, counted, split, steps
 from tests.laws.profile import law
 from tests.laws.test_joins_agree import rules, small_runs, us
@@ -115,7 +115,7 @@ def test_a_join_that_was_restored_goes_on_with_the_same_bytes(rule: Any, script:
 @given(rules() | temporal | tables, steps())
 def test_a_cache_that_holds_nothing_only_costs_time(rule: Any, script: list[Step]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("penstock.engine.operators.kept_rows.CACHE", Cache(0))
+        patch.setattr("penstock.engine.state.rows.CACHE", Cache(0))
         pair = both(rule)
         for step in script:
             pair.play(replace(step, restart=True))

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import penstock as ps
+from penstock.api.windowed import Panes
+from penstock.model.windows import WindowRule
 from penstock.testing import Script
-from penstock.window import WindowRule
-from penstock.windowed import Panes
 from tests.laws.streams import Step
 from tests.laws.test_engines_agree_widely import outcome_or_error
 

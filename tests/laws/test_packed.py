@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given, note
 
 import penstock as ps
-from penstock.engine.ingest import Blob
-from penstock.engine.pack import by_shard, read_blob, written_blob
-from penstock.plan import Plan
+from penstock.engine.in_process import ColumnarRun
+from penstock.engine.ingest.windows import Blob
+from penstock.engine.shuffle.cells import by_shard, read_blob, written_blob
+from penstock.plan.stages import Plan
 from penstock.testing import Script
-from penstock.testing.columnar import ColumnarRun
 from tests.laws.comparing import same_outcome
 from tests.laws.plans import plans
 from tests.laws.profile import law

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import event, given, strategies as st
 
-from penstock.engine.operators import pattern_events, pattern_memory
-from penstock.engine.windows import Clock
+from penstock.engine.operators.pattern import buffer, state
+from penstock.engine.windows.lifecycle import Clock
 from penstock.errors import DataError
-from penstock.instant import MAX_TIME
-from penstock.match import Match
-from penstock.reference.accumulate import Record
+from penstock.plan.operators.match import Match
+from penstock.reference.aggregates import Record
+from penstock.types.timestamps import MAX_TIME
 from tests.laws.match_plans import batches, even, overtaking, rules, streams
 from tests.laws.matching import COLUMNS, Batch, ByColumn, ByRow, Given, as_rows, outputs, side
 from tests.laws.profile import law
@@ -29,9 +29,9 @@ def stopped(machine: ByRow | ByColumn, batch: Batch) -> Given | str:
 def test_engine_and_reference_agree(rule: Match, played: list[Batch], small: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if small:
-            patch.setattr(pattern_memory, "_LARGE", 2)
-            patch.setattr(pattern_memory, "_SMALL", 1)
-            patch.setattr(pattern_events, "MANY", 1)
+            patch.setattr(state, "_LARGE", 2)
+            patch.setattr(state, "_SMALL", 1)
+            patch.setattr(buffer, "MANY", 1)
         reference, engine = ByRow(rule, side()), ByColumn(rule, side())
         for batch in played:
             expected, found = stopped(reference, batch), stopped(engine, batch)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, strategies as st
 
-from penstock.engine import runs, slices
-from penstock.engine.cache import CACHE, Cache
-from penstock.engine.memory import Saved, part_names, restored, saved
-from penstock.plan import Plan
+from penstock.engine.state import runs
+from penstock.engine.state.cache import CACHE, Cache
+from penstock.engine.state.snapshot import Saved, part_names, restored, saved
+from penstock.engine.windows import slices
+from penstock.plan.stages import Plan
 from penstock.testing import Script
 from tests.laws.comparing import same_outcome
 from tests.laws.plans import plans
@@ -110,7 +111,7 @@ def test_a_memory_saved_in_parts_goes_on_with_the_same_panes_and_bytes(
 @given(plans(), scripts(), sizes)
 def test_a_cache_that_holds_nothing_only_costs_time(plan: Plan, steps: list[Step], given: Sizes) -> None:
     with sized(given), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("penstock.engine.parts.CACHE", Cache(0))
+        patch.setattr("penstock.engine.state.parts.CACHE", Cache(0))
         reference, script = Script(plan, "reference"), Script(plan, "columnar")
         for step in steps:
             same_outcome(play(reference, step), play(script, Step(step.rows, step.now, step.watermark, restart=True)))

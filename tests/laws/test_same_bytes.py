@@ -11,15 +11,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from penstock.batch import Arrival
-from penstock.engine import keys, stages
-from penstock.engine.cache import CACHE
-from penstock.engine.ingest import Blob
-from penstock.engine.memory import Saved, restored, saved
-from penstock.engine.rows import SourceBatch
-from penstock.engine.step import Stepped
-from penstock.plan import Plan
-from penstock.testing import Script, columnar
+from penstock.engine import in_process, stage
+from penstock.engine.columns import keys
+from penstock.engine.ingest.row_steps import SourceBatch
+from penstock.engine.ingest.windows import Blob
+from penstock.engine.state.cache import CACHE
+from penstock.engine.state.snapshot import Saved, restored, saved
+from penstock.engine.windows.step import Stepped
+from penstock.plan.stages import Plan
+from penstock.runtime.batch import Arrival
+from penstock.testing import Script
 from tests.laws.comparing import same_outcome
 from tests.laws.plans import plans
 from tests.laws.profile import law
@@ -39,7 +40,7 @@ def ipc(table: pa.Table) -> bytes:
 @contextmanager
 def stepping(arrange: Callable[[Blobs], Blobs]) -> Iterator[list[tuple[bytes, bytes, Saved]]]:
     """Blobs reach the step as arranged; what each step gives is written down: panes, late rows, memory."""
-    real, written = stages.step, []
+    real, written = stage.step, []
 
     def step(compiled: object, memory: object, blobs: Blobs, clock: object) -> Stepped:
         stepped = real(compiled, memory, arrange(list(blobs)), clock)
@@ -47,7 +48,7 @@ def stepping(arrange: Callable[[Blobs], Blobs]) -> Iterator[list[tuple[bytes, by
         return stepped
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stages, "step", step)
+        patch.setattr(stage, "step", step)
         yield written
 
 
@@ -89,7 +90,7 @@ def test_memory_read_back_is_written_as_the_same_bytes(plan: Plan, steps: list[S
         assert saved(script.run.compiled, again) == once
 
 
-class Cut(columnar.ColumnarRun):
+class Cut(in_process.ColumnarRun):
     """A run in which each partition's rows come in several batches, cut where they are told to be."""
 
     every = 2
@@ -161,6 +162,6 @@ def test_keys_that_share_a_hash_are_told_apart(
 
 def test_the_collision_is_real() -> None:
     with colliding(WEAK["one hash for all"]):
-        from penstock.engine import combine
+        from penstock.engine.ingest import pre_aggregate
 
-        assert combine.hashes((pa.array(["a", "b"]),), 2).tolist() == [0, 0]
+        assert pre_aggregate.hashes((pa.array(["a", "b"]),), 2).tolist() == [0, 0]

@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 import penstock as ps
-from penstock.pane import Pane
-from penstock.plan import Plan
-from penstock.window import EventPair, Global, Session, Sliding, Window
+from penstock.model.panes import Pane
+from penstock.model.windows import EventPair, Global, Session, Sliding, Window
+from penstock.plan.stages import Plan
 from tests.laws.comparing import same_value
 from tests.laws.plans import END_OF_TIME, plans, resizes, rules, windows, with_mode
 from tests.laws.profile import law

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, note, strategies as st
 
 import penstock as ps
-from penstock.batch import Outcome
+from penstock.engine.in_process import ColumnarRun
+from penstock.runtime.batch import Outcome
 from penstock.testing import Script
-from penstock.testing.columnar import ColumnarRun
 from tests.laws.comparing import same_outcome, same_panes
 from tests.laws.profile import law
 from tests.laws.streams import rows_near

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 import penstock as ps
-from penstock.engine import runs
-from penstock.engine.operators.top import TopOperator
-from penstock.instant import MAX_TIME
-from penstock.reference.operators.top import TopMachine
-from penstock.schema import schema
-from penstock.stage import Side
-from penstock.top import Top, top_rule
+from penstock.engine.operators.top_n import TopOperator
+from penstock.engine.state import runs
+from penstock.plan.operators.top_n import Top, top_rule
+from penstock.plan.stage import Side
+from penstock.reference.operators.top_n import TopMachine
+from penstock.types.schema import schema
+from penstock.types.timestamps import MAX_TIME
 from tests.laws.one_side import SECOND, Batch, Both, batches
 from tests.laws.profile import law
 

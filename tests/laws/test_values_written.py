@@ -21,8 +21,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 import penstock as ps
-from penstock.sinks.sink import Sink
-from penstock.targets import Target
+from penstock.connectors.sink import Sink
+from penstock.plan.output_schemas import Target
 from tests.laws import values_by_python as by_python
 from tests.laws.profile import law
 from tests.laws.values_by_python import EPOCH

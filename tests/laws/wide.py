@@ -11,10 +11,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock.event_time import Watermark
-from penstock.plan import Plan
-from penstock.stream import Stream
-from penstock.window import Calendar, Global, Sliding, WindowRule
+from penstock.api.stream import Stream
+from penstock.model.watermarks import Watermark
+from penstock.model.windows import Calendar, Global, Sliding, WindowRule
+from penstock.plan.stages import Plan
 from tests.laws import functions
 from tests.laws.plans import AGGREGATES, END_OF_TIME, cut, us, windows
 from tests.laws.streams import BEHIND, PARTITIONS, Row, Step, floats, numbers

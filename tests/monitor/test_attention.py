@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from penstock.checkpoint.waiting import Waits
-from penstock.instant import MIN_TIME
-from penstock.monitor.about_data import STATE_BYTES
-from penstock.monitor.attention import NOTE, URGENT, WARNING, Concern, attention, calm
-from penstock.monitor.concern import ABOUT
-from penstock.monitor.observation import Observation
-from penstock.monitor.said import Failure
-from penstock.monitor.situation import Situation
+from penstock.observability.health.attention import NOTE, URGENT, WARNING, Concern, attention, calm
+from penstock.observability.health.concern import ABOUT
+from penstock.observability.health.data_checks import STATE_BYTES
+from penstock.observability.health.run_state import Situation
+from penstock.observability.last_error import Failure
+from penstock.observability.observation import Observation
+from penstock.types.timestamps import MIN_TIME
 
 SECOND, MINUTE = 1_000_000, 60_000_000
 NOON = 1_777_636_800_000_000

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.monitor.metric import COUNTER
-from penstock.monitor.metrics import METRICS, exposition
-from penstock.monitor.watching import look
+from penstock.observability.health.watcher import look
+from penstock.observability.metric import COUNTER
+from penstock.observability.prometheus import METRICS, exposition
 from tests.monitor.test_attention import CALM, RUNNING, run_of
 from tests.monitor.test_metrics import RICH
 

@@ -10,10 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from penstock.instant import EARLIEST, LATEST, MIN_TIME
-from penstock.monitor import lateness
-from penstock.monitor.lateness import LOOKED_AT, OTHERS, PARTITIONS, Behind, Lateness, counted, together, told_of
-from penstock.monitor.sample import Sample
+from penstock.observability import lateness_histogram
+from penstock.observability.lateness_histogram import (
+    LOOKED_AT,
+    OTHERS,
+    PARTITIONS,
+    Behind,
+    Lateness,
+    counted,
+    together,
+    told_of,
+)
+from penstock.observability.sampling import Sample
+from penstock.types.timestamps import EARLIEST, LATEST, MIN_TIME
 from tests.monitor.test_sample import given as chunk_of
 
 
@@ -84,8 +93,8 @@ def test_a_task_goes_on_from_the_newest_event_before_its_batch():
 
 @pytest.mark.parametrize("block", [1, 7, 64, 100_000])
 def test_blocks_change_nothing(block, monkeypatch):
-    monkeypatch.setattr(lateness, "BLOCK", block)
-    monkeypatch.setattr(lateness, "LOOKED_AT", 50)
+    monkeypatch.setattr(lateness_histogram, "BLOCK", block)
+    monkeypatch.setattr(lateness_histogram, "LOOKED_AT", 50)
     random = np.random.default_rng(3)
     behind = Behind()
     newest = MIN_TIME

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from penstock.checkpoint.store import LocalStore
-from penstock.monitor import measured
-from penstock.monitor.measured import Measured, counted
+from penstock.observability import checkpoint_size
+from penstock.observability.checkpoint_size import Measured, counted
+from penstock.storage.local import LocalStore
 
 
 def test_files_of_every_folder_are_counted_and_links_are_not_followed(tmp_path):
@@ -19,7 +19,7 @@ def test_files_of_every_folder_are_counted_and_links_are_not_followed(tmp_path):
 
 
 def test_it_ends_with_very_many_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(measured, "MOST_FILES", 3)
+    monkeypatch.setattr(checkpoint_size, "MOST_FILES", 3)
     for number in range(10):
         (tmp_path / str(number)).write_bytes(b"x")
     assert counted(str(tmp_path)) == {"bytes": 3, "files": 3, "more": 1}
@@ -31,7 +31,7 @@ def test_it_is_looked_at_now_and_then(tmp_path, monkeypatch):
     assert held.now() == {"bytes": 1, "files": 1}
     (tmp_path / "b").write_bytes(b"x")
     assert held.now() == {"bytes": 1, "files": 1}
-    monkeypatch.setattr(measured, "EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint_size, "EVERY_SECONDS", 0.0)
     assert held.now() == {"bytes": 2, "files": 2}
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.checkpoint.waiting import Waits
-from penstock.instant import MIN_TIME
-from penstock.monitor.concern import ABOUT
-from penstock.monitor.metric import COUNTER
-from penstock.monitor.metrics import METRICS, PARTITIONS, exposition
-from penstock.monitor.observation import Observation
-from penstock.monitor.overview import overview
-from penstock.monitor.situation import Situation
-from penstock.monitor.watching import look
+from penstock.observability.health.concern import ABOUT
+from penstock.observability.health.run_state import Situation
+from penstock.observability.health.watcher import look
+from penstock.observability.metric import COUNTER
+from penstock.observability.observation import Observation
+from penstock.observability.overview import overview
+from penstock.observability.prometheus import METRICS, PARTITIONS, exposition
+from penstock.types.timestamps import MIN_TIME
 from tests.monitor.test_attention import CALM, MINUTE, NOON, RUNNING, SECOND, partition, run_of
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.instant import MAX_TIME, MIN_TIME
-from penstock.monitor.overview import lagging, overview, recent
+from penstock.observability.overview import lagging, overview, recent
+from penstock.types.timestamps import MAX_TIME, MIN_TIME
 from tests.monitor.test_attention import CALM, MINUTE, NOON, SECOND, partition, run_of
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from penstock.instant import MAX_TIME, MIN_TIME
-from penstock.monitor.plane import LATE, Dot, Mark, Plane, Shown
+from penstock.observability.time_plane import LATE, Dot, Mark, Plane, Shown
+from penstock.types.timestamps import MAX_TIME, MIN_TIME
 
 PLANE = Plane(
     "scores",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import penstock as ps
-from penstock.checkpoint.store import LocalStore
-from penstock.monitor.planned import FOLDER, graph_of, keep_plan, kept_plan
+from penstock.observability.run_metadata import FOLDER, graph_of, keep_plan, kept_plan
+from penstock.storage.local import LocalStore
 
 
 def read(name: str, columns: str) -> ps.Stream:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from penstock.checkpoint.store import LocalStore
-from penstock.monitor import recorder as recording
-from penstock.monitor.observation import Observation
-from penstock.monitor.plane import COUNTED, LATE, QUARANTINED
-from penstock.monitor.recorded import Recorded, latest_of_each, plane_of
-from penstock.monitor.recorder import FOLDER, Recorder
+from penstock.observability import recorder as recording
+from penstock.observability.journal import Recorded, latest_of_each, plane_of
+from penstock.observability.observation import Observation
+from penstock.observability.recorder import FOLDER, Recorder
+from penstock.observability.time_plane import COUNTED, LATE, QUARANTINED
+from penstock.storage.local import LocalStore
 
 ONE = Observation(0, 10, 0.0, 1.0, 1.0, 5, [0])
 

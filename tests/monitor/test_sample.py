@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.engine.rows import Read
-from penstock.monitor.hot_keys import COUNTERS, HotKeys
-from penstock.monitor.sample import DOTS, KEYS, LONGEST, Sample, even, row_text
-from penstock.sources.source import Chunk
+from penstock.connectors.source import Chunk
+from penstock.engine.ingest.row_steps import Read
+from penstock.observability.hot_keys import COUNTERS, HotKeys
+from penstock.observability.sampling import DOTS, KEYS, LONGEST, Sample, even, row_text
 
 
 def given(count: int, keys: Any, logged: tuple[int, int] | None = None) -> tuple[Chunk, Read]:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.checkpoint.clock_file import Clocks, write_clock
+from penstock.checkpoint.checksummed_json import sealed
+from penstock.checkpoint.clock import Clocks, write_clock
 from penstock.checkpoint.identity import FILE
 from penstock.checkpoint.lease import Lease, take_lease
-from penstock.checkpoint.sealed import sealed
-from penstock.checkpoint.store import LocalStore
 from penstock.checkpoint.waiting import note_waiting, waiting_is_over
 from penstock.errors import DataError
-from penstock.monitor.said import FOLDER, say_failed
-from penstock.monitor.situation import situation
+from penstock.observability.health.run_state import situation
+from penstock.observability.last_error import FOLDER, say_failed
+from penstock.storage.local import LocalStore
 
 
 @pytest.fixture

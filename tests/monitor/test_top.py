@@ -21,15 +21,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from penstock.checkpoint.clock_file import Clocks, write_clock
+from penstock.checkpoint.checksummed_json import sealed
+from penstock.checkpoint.clock import Clocks, write_clock
 from penstock.checkpoint.identity import FILE
 from penstock.checkpoint.lease import take_lease
-from penstock.checkpoint.sealed import sealed
-from penstock.checkpoint.store import LocalStore
 from penstock.cli.main import main
 from penstock.cli.top_view import fitting, whole
-from penstock.monitor.recorder import Recorder
-from penstock.monitor.watching import look
+from penstock.observability.health.watcher import look
+from penstock.observability.recorder import Recorder
+from penstock.storage.local import LocalStore
 from tests.monitor.test_attention import MINUTE, RUNNING, SECOND, partition, run_of
 
 ROOT = Path(__file__).parents[2]

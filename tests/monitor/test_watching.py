@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from penstock.checkpoint.store import LocalStore
-from penstock.monitor import recorder as recording, watching
-from penstock.monitor.harmless import worded
-from penstock.monitor.recorder import Recorder
-from penstock.monitor.watching import Watching, look
+from penstock.harmless import worded
+from penstock.observability import recorder as recording
+from penstock.observability.health import watcher
+from penstock.observability.health.watcher import Watching, look
+from penstock.observability.recorder import Recorder
+from penstock.storage.local import LocalStore
 from tests.monitor.test_attention import CALM, RUNNING, run_of
 
 
@@ -44,7 +45,7 @@ def test_old_files_are_not_read_to_look_at_what_is_new(tmp_path, monkeypatch):
 
 
 def test_what_is_held_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(watching, "MOST", 50)
+    monkeypatch.setattr(watcher, "MOST", 50)
     recorder = Recorder(LocalStore(str(tmp_path)))
     watched = followed(tmp_path)
     for one in run_of(200, dots=lambda _: [{"partition": "scores/0", "offset": 1}]):

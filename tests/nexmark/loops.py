@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.duration import SECOND
+from penstock.types.durations import SECOND
 
 Bid = dict[str, Any]
 Found = list[tuple[int, dict[str, Any]]]  # where a match ends, and what it says

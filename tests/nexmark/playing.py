@@ -13,12 +13,12 @@ import penstock as ps
 from examples.nexmark.generator import COLUMNS, nexmark, timeline
 from examples.nexmark.plain import event
 from examples.nexmark.site import Site
-from penstock.duration import SECOND
-from penstock.flow import AnyStage
-from penstock.instant import parse
-from penstock.plan import Plan
+from penstock.plan.graph import AnyStage
+from penstock.plan.stages import Plan
 from penstock.testing import Script
 from penstock.testing.tables import read_table
+from penstock.types.durations import SECOND
+from penstock.types.timestamps import parse
 
 BEGIN = parse("2015-07-15T00:00:00Z")
 TIMES = ("date_time", "expires", "stime", "bid_date_time", "auction_date_time")

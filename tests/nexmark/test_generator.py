@@ -13,7 +13,7 @@ from examples.nexmark.generator import Nexmark, nexmark, timeline
 from examples.nexmark.java_random import JavaRandom, JavaRandoms
 from examples.nexmark.plain import AUCTION, BID, PERSON, events
 from examples.nexmark.timeline import last_auction
-from penstock.instant import from_datetime, parse
+from penstock.types.timestamps import from_datetime, parse
 
 
 def reader(**asked: Any) -> Nexmark:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from examples.nexmark.queries import QUERIES
-from penstock.duration import SECOND
 from penstock.testing import Script
+from penstock.types.durations import SECOND
 from tests.nexmark.asking import wanted
 from tests.nexmark.playing import cut, made, only, out_of_order, played, site, stage_of, standing
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from penstock.instant import parse
+from penstock.types.timestamps import parse
 
 SPACE = "{http://www.w3.org/2000/svg}"
 CLOCK = re.compile(r"\d\d:\d\d(:\d\d)?")

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.cli.picture import write
-from penstock.monitor.plane import Dot, Plane
+from penstock.observability.time_plane import Dot, Plane
 from penstock.picture import Look, svg
 from tests.picture.reading import Picture
 

@@ -9,8 +9,8 @@ import pytest
 
 import penstock as ps
 from penstock.picture.figures import Figure, drawn, found, listed, main
+from penstock.testing.case_player import pipeline, play
 from penstock.testing.cases import Case, read
-from penstock.testing.player import pipeline, play
 from tests.docs.playing import blocks
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.instant import MAX_TIME, MIN_TIME, parse, show
-from penstock.monitor.plane import LATE, QUARANTINED, Dot, Mark, Plane, Shown
+from penstock.observability.time_plane import LATE, QUARANTINED, Dot, Mark, Plane, Shown
 from penstock.picture import Look, of_case, svg
 from penstock.testing.cases import Case, read
+from penstock.types.timestamps import MAX_TIME, MIN_TIME, parse, show
 from tests.picture.reading import Picture
 
 TESTS = Path(__file__).parents[1]

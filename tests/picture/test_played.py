@@ -8,11 +8,11 @@ import pytest
 
 import penstock as ps
 from penstock.errors import CaseError
-from penstock.instant import MAX_TIME, MIN_TIME, parse
-from penstock.monitor.plane import COUNTED, LATE, QUARANTINED, Dot, Mark, Shown
-from penstock.picture import Watched, of_case, played
+from penstock.observability.time_plane import COUNTED, LATE, QUARANTINED, Dot, Mark, Shown
+from penstock.picture import Watched, inputs, of_case
 from penstock.testing import Script
 from penstock.testing.cases import Case, Step
+from penstock.types.timestamps import MAX_TIME, MIN_TIME, parse
 
 
 def by_team(**watermark: object) -> Script:
@@ -113,5 +113,5 @@ def test_a_case_that_is_refused_has_no_picture() -> None:
 
 
 def test_the_example_runs() -> None:
-    assert doctest.testmod(played).failed == 0
-    assert doctest.testmod(played).attempted > 0
+    assert doctest.testmod(inputs).failed == 0
+    assert doctest.testmod(inputs).attempted > 0

@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.monitor.plane import Dot, Mark, Plane, Shown
+from penstock.observability.time_plane import Dot, Mark, Plane, Shown
 from penstock.picture import Look, png
 from penstock.picture.png import rendered
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.instant import parse
-from penstock.monitor.plane import Shown
+from penstock.observability.time_plane import Shown
 from penstock.picture import Look, of_case, svg
+from penstock.testing.case_player import begun, play_step
 from penstock.testing.cases import Case, read
-from penstock.testing.player import begun, play_step
+from penstock.types.timestamps import parse
 from tests.picture.reading import Picture
 
 TESTS = Path(__file__).parents[1]

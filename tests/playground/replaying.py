@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import penstock as ps
-from penstock.monitor.plane import Plane
-from penstock.playground.playing import shown
+from penstock.observability.time_plane import Plane
+from penstock.playground.simulation import shown
 from penstock.testing import Script
 
 

@@ -10,15 +10,15 @@ import sys
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.playground import building
-from penstock.playground.answering import played
+from penstock.playground import static_site
+from penstock.playground.api import played
 from penstock.playground.lessons import LESSONS
 
 # Without site-packages: what the zip lacks cannot come from elsewhere.
 ALONE = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from penstock.playground.answering import answer
+from penstock.playground.api import answer
 print(json.dumps([json.loads(answer(json.dumps(one))) for one in json.loads(sys.argv[2])]))
 """
 
@@ -26,7 +26,7 @@ print(json.dumps([json.loads(answer(json.dumps(one))) for one in json.loads(sys.
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
     made = tmp_path_factory.mktemp("copy")
-    building.site(made)
+    static_site.site(made)
     return made
 
 
@@ -53,7 +53,7 @@ def test_the_page_says_where_it_is_played_and_what_it_may_load(out):
 
 
 def test_the_same_package_each_time(out, tmp_path):
-    building._package(tmp_path / "again.zip", building._played_apart()["modules"])
+    static_site._package(tmp_path / "again.zip", static_site._played_apart()["modules"])
     assert (tmp_path / "again.zip").read_bytes() == (out / "penstock.zip").read_bytes()
 
 
@@ -61,6 +61,6 @@ def test_another_pyodide_is_refused(tmp_path):
     wrong = tmp_path / "pyodide.tgz"
     wrong.write_bytes(b"not it")
     with pytest.raises(PenstockError, match="not the package that was pinned") as error:
-        building.pyodide(tmp_path, wrong)
+        static_site.pyodide(tmp_path, wrong)
     assert "INTEGRITY" in error.value.instead
     assert not (tmp_path / "pyodide").exists()

@@ -7,12 +7,12 @@ from functools import cache
 
 import pytest
 
-from penstock.instant import parse
-from penstock.monitor.plane import Dot, Plane
-from penstock.playground.answering import answer, catalogue, played
-from penstock.playground.control import checked
+from penstock.observability.time_plane import Dot, Plane
+from penstock.playground.api import answer, catalogue, played
+from penstock.playground.controls import checked
 from penstock.playground.lessons import LESSONS
 from penstock.testing import Script
+from penstock.types.timestamps import parse
 from tests.playground.replaying import pipelines, replayed
 
 PRESETS = [(lesson.id, preset.name) for lesson in LESSONS.values() for preset in lesson.presets]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.playground.answering import played
-from penstock.playground.control import firsts
+from penstock.playground.api import played
+from penstock.playground.controls import firsts
 from penstock.playground.lessons import LESSONS
 from penstock.playground.lessons.backpressure import MEMORY, pulled, pushed
-from penstock.playground.streams import thousand
+from penstock.playground.sample_streams import thousand
 
 
 def figures(lesson: str, **values) -> dict[str, str]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.testing.database import Database, database
-from penstock.testing.proxy import Proxy, proxy
+from penstock.testing.servers.postgres import Database, database
+from penstock.testing.servers.proxy import Proxy, proxy
 from tests.sinks.outputs import sinks
 
 NUMBERS = itertools.count()

@@ -12,12 +12,12 @@ import psycopg
 import pytest
 
 import penstock as ps
+from penstock.connectors.postgres.errors import AGAIN, REMEDIES, meaning
+from penstock.connectors.postgres.sink import Postgres, postgres
+from penstock.connectors.sink_errors import SinkDown, SinkError
+from penstock.credentials import Secret
 from penstock.errors import PlanError
-from penstock.secret import Secret
-from penstock.sinks.errors import SinkDown, SinkError
-from penstock.sinks.postgres import Postgres, postgres
-from penstock.sinks.writing.postgres_errors import AGAIN, REMEDIES, meaning
-from penstock.testing.database import Database
+from penstock.testing.servers.postgres import Database
 from tests.sinks.outputs import PANES, answers, give, pane, panes, sinks
 
 TABLE = panes(pane("red", 1))
@@ -132,7 +132,7 @@ def test_what_an_address_leaves_out_is_as_the_environment_says(monkeypatch):
 
 
 def test_without_psycopg_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setattr("penstock.sinks.postgres.find_spec", lambda name: None)
+    monkeypatch.setattr("penstock.connectors.postgres.sink.find_spec", lambda name: None)
     with pytest.raises(PlanError, match=r"pip install 'penstock\[postgres\]'"):
         postgres(NOWHERE, table="t").refuse(PANES)
 
@@ -150,7 +150,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused(server, schema):
 
 
 def test_a_server_that_is_too_old_is_refused(sink, monkeypatch):
-    monkeypatch.setattr("penstock.sinks.postgres_writer.OLDEST", 990_000)
+    monkeypatch.setattr("penstock.connectors.postgres.writer.OLDEST", 990_000)
     with pytest.raises(SinkError, match=r"is PostgreSQL \d+"):
         give(sink, TABLE)
 
@@ -166,7 +166,7 @@ def test_no_connection_free_means_wait(guarded, server):
 
 def test_a_table_that_somebody_has_locked_means_wait(sink, server, monkeypatch):
     give(sink, TABLE)
-    monkeypatch.setattr("penstock.sinks.postgres_writer.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("penstock.connectors.postgres.writer.PATIENCE_SECONDS", 0.2)
     with server.connect(autocommit=False) as other:
         other.execute(f"LOCK TABLE {sink.table} IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(SinkDown, match="lock timeout"):

@@ -16,10 +16,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.sinks.delivery import deliver
-from penstock.sinks.errors import Fenced, ForeignLineage, SinkDown, SinkError
-from penstock.sinks.postgres import Postgres, postgres
-from penstock.testing.database import database
+from penstock.connectors.delivery import deliver
+from penstock.connectors.postgres.sink import Postgres, postgres
+from penstock.connectors.sink_errors import Fenced, ForeignLineage, SinkDown, SinkError
+from penstock.testing.servers.postgres import database
 from tests.sinks import test_killed as killed
 from tests.sinks.child import expected_answers, expected_panes, main
 from tests.sinks.outputs import PANES, answers, batch_of, every, give, pane, panes, sinks
@@ -138,7 +138,7 @@ def test_row_12_a_slow_way_is_waited_for(sink, by_proxy, bad_way):
 
 @pytest.mark.parametrize("epoch", [1, 2], ids=["its own lost connection", "an older run"])
 def test_row_14_an_open_transaction_is_shut_out_and_cannot_commit(epoch, sink, monkeypatch):
-    monkeypatch.setattr("penstock.sinks.postgres_writer.GRACE_SECONDS", 0.1)
+    monkeypatch.setattr("penstock.connectors.postgres.writer.GRACE_SECONDS", 0.1)
     zombie = sink.open(PANES)
     zombie.begin("L1", 1)
     zombie.write(batch_of(0, SECOND), [SECOND])
@@ -154,8 +154,8 @@ def test_row_14_an_open_transaction_is_shut_out_and_cannot_commit(epoch, sink, m
 
 
 def test_row_14_an_older_run_does_not_shut_out_a_newer_one(sink, monkeypatch):
-    monkeypatch.setattr("penstock.sinks.postgres_writer.GRACE_SECONDS", 0.0)
-    monkeypatch.setattr("penstock.sinks.postgres_writer.PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr("penstock.connectors.postgres.writer.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("penstock.connectors.postgres.writer.PATIENCE_SECONDS", 0.3)
     newer = sink.open(PANES)
     newer.begin("L1", 2)
     newer.write(batch_of(0, FIRST, epoch=2), [FIRST])

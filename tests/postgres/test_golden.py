@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.testing.database import Database
+from penstock.testing.servers.postgres import Database
 from tests.golden.servers import BATCHES, OLDER, give, postgres, restored, rows_of
 from tests.golden.sets import HERE, versions
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import penstock as ps
-from penstock.pipeline import Output
-from penstock.sinks.sink import Batch
+from penstock.api.pipeline import Output
+from penstock.connectors.sink import Batch
 from penstock.testing.crash.redirect import redirected
 from penstock.testing.crash.sink_rows import forget, held_by
 from tests.sinks.outputs import PANES, pane, panes

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from penstock.connectors.postgres.copy import append, declared, null_patterns
+from penstock.connectors.postgres.sink import Postgres, postgres
+from penstock.connectors.sink_errors import ColumnsDiffer, SinkDown, SinkError
+from penstock.credentials import Secret
 from penstock.errors import PlanError
-from penstock.secret import Secret
-from penstock.sinks.errors import ColumnsDiffer, SinkDown, SinkError
-from penstock.sinks.postgres import Postgres, postgres
-from penstock.sinks.read_back import keeps_all, reader_of
-from penstock.sinks.writing.postgres_rows import append, declared, null_patterns
-from penstock.testing.database import Database
+from penstock.quarantine.read_back import keeps_all, reader_of
+from penstock.testing.servers.postgres import Database
 from tests.sinks.outputs import BAD, LATES, PANES, QUARANTINE, SCORES, answers, every, give, pane, panes, sinks, stored
 
 TABLE = panes(pane("red", 1), pane("blue", 2))
@@ -160,7 +160,7 @@ def make_user(server: Database, name: str, rights: str = "") -> None:
 
 
 def secret(text: str) -> Any:
-    from penstock.secret import Secret
+    from penstock.credentials import Secret
 
     return Secret(text)
 
@@ -362,8 +362,8 @@ def test_whatever_is_sent_comes_back(server, rows, skipped):
 
 
 def test_many_rows_go_in_several_chunks(sink, monkeypatch):
-    monkeypatch.setattr("penstock.sinks.writing.postgres_rows._CHUNK_ROWS", 7)
-    monkeypatch.setattr("penstock.sinks.writing.postgres_rows._CHUNK_BYTES", 300)
+    monkeypatch.setattr("penstock.connectors.postgres.copy._CHUNK_ROWS", 7)
+    monkeypatch.setattr("penstock.connectors.postgres.copy._CHUNK_BYTES", 300)
     many = panes(*(pane(f"team-{number}", number) for number in range(100)))
     give(sink, many)
     give(sink, panes(*(pane(f"team-{number}", number, op=-1) for number in range(50))), 1)

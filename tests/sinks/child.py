@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.sinks.delivery import deliver
+from penstock.connectors.delivery import deliver
 from tests.sinks.outputs import PANES, batch_of, pane, panes, sinks
 
 TEAMS = 50

@@ -13,15 +13,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.sinks.delivery import deliver
-from penstock.sinks.duckdb import duckdb
-from penstock.sinks.files import files, read_files
-from penstock.sinks.fingerprint import fingerprint, shown
-from penstock.sinks.memory import memory
-from penstock.sinks.postgres import postgres
-from penstock.sinks.sink import Batch, Sink
-from penstock.sinks.sqlite import sqlite
-from penstock.targets import Target
+from penstock.connectors.delivery import deliver
+from penstock.connectors.duckdb import duckdb
+from penstock.connectors.files.sink import files, read_files
+from penstock.connectors.fingerprint import fingerprint, shown
+from penstock.connectors.memory import memory
+from penstock.connectors.postgres.sink import postgres
+from penstock.connectors.sink import Batch, Sink
+from penstock.connectors.sqlite import sqlite
+from penstock.plan.output_schemas import Target
 
 STAMP = pa.timestamp("us", tz="UTC")
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

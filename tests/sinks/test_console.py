@@ -9,9 +9,9 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
-from penstock.sinks.console import ConsoleWriter, console, window
-from penstock.sinks.errors import SinkError
-from penstock.sinks.function import foreach_batch
+from penstock.connectors.console import ConsoleWriter, console, window
+from penstock.connectors.foreach_batch import foreach_batch
+from penstock.connectors.sink_errors import SinkError
 from tests.sinks.outputs import LATES, NOON, PANES, SCORES, all_types, batch_of, give, late_rows, pane, panes
 
 TABLE = panes(pane("red", 1), pane("blue", 12_345))

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock.sinks import errors
-from penstock.sinks.delivery import deliver
-from penstock.sinks.errors import Fenced, ForeignLineage, OutcomeUnknown, ReplayDiverged, SinkBusy, SinkError
-from penstock.sinks.memory import memory
-from penstock.sinks.sqlite import sqlite
+from penstock.connectors import sink_errors
+from penstock.connectors.delivery import deliver
+from penstock.connectors.memory import memory
+from penstock.connectors.sink_errors import Fenced, ForeignLineage, OutcomeUnknown, ReplayDiverged, SinkBusy, SinkError
+from penstock.connectors.sqlite import sqlite
 from tests.sinks.outputs import PANES, answers, batch_of, every, give, pane, panes, sinks, stored
 
 TABLE = panes(pane("red", 1), pane("blue", 2))
@@ -98,7 +98,7 @@ def test_a_failed_writer_is_replaced(tmp_path):
 def test_sqlite_that_is_locked_says_so(tmp_path, monkeypatch):
     import sqlite3
 
-    monkeypatch.setattr("penstock.sinks.sqlite.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("penstock.connectors.sqlite.BUSY_SECONDS", 0.05)
     sink = sqlite(tmp_path / "a.db", table="scores")
     give(sink, TABLE)
     other = sqlite3.connect(sink.path, isolation_level=None)
@@ -113,7 +113,7 @@ def test_duckdb_that_another_process_holds_says_so(tmp_path):
     import subprocess
     import sys
 
-    from penstock.sinks.duckdb import duckdb
+    from penstock.connectors.duckdb import duckdb
 
     sink = duckdb(tmp_path / "a.duckdb", table="scores")
     hold = f"import duckdb; c = duckdb.connect({sink.path!r}); print('held', flush=True); input()"
@@ -180,13 +180,13 @@ def test_memory_has_no_current_answer_of_discarding_panes():
     sink.clear()
     assert (sink.rows, sink.current(), sink.table.num_rows) == ([], [], 0)
     give(sink, TABLE, target=replace(PANES, mode="discarding"))
-    with pytest.raises(errors.PenstockError, match="holds discarding panes, which have no current answer"):
+    with pytest.raises(sink_errors.PenstockError, match="holds discarding panes, which have no current answer"):
         sink.current()
     assert sink.table.num_rows == len(sink.rows) == 2
 
 
 def test_every_error_has_three_parts_and_is_a_sink_error():
-    kinds = [one for one in vars(errors).values() if isinstance(one, type) and one.__module__ == errors.__name__]
+    kinds = [one for one in vars(sink_errors).values() if isinstance(one, type) and one.__module__ == sink_errors.__name__]
     assert len(kinds) == 10
     assert all(issubclass(kind, SinkError) for kind in kinds)
     assert str(ReplayDiverged("what", "why", "instead")) == "what\n  why:     why\n  instead: instead"

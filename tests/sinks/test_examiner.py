@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.sinks.errors import ColumnsDiffer, Fenced, ForeignLineage, OutOfStep, ReplayDiverged, TornBatch
-from penstock.sinks.files import read_files
+from penstock.connectors.files.sink import read_files
+from penstock.connectors.sink_errors import ColumnsDiffer, Fenced, ForeignLineage, OutOfStep, ReplayDiverged, TornBatch
 from tests.sinks.outputs import (
     BAD,
     LATES,

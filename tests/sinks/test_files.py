@@ -12,14 +12,14 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.connectors.delivery import deliver
+from penstock.connectors.files.manifest import manifests
+from penstock.connectors.files.sink import files, published, read_files
+from penstock.connectors.sink import Stages
+from penstock.connectors.sink_errors import Fenced, ForeignLineage, TornBatch
 from penstock.errors import PenstockError
-from penstock.sinks.delivery import deliver
-from penstock.sinks.errors import Fenced, ForeignLineage, TornBatch
-from penstock.sinks.files import files, published, read_files
-from penstock.sinks.sink import Stages
-from penstock.sinks.writing import place as places
-from penstock.sinks.writing.manifest import manifests
-from penstock.sinks.writing.place import LocalPlace, RemotePlace, place_of
+from penstock.storage import files as places
+from penstock.storage.files import LocalPlace, RemotePlace, place_of
 from tests.sinks.outputs import PANES, answers, batch_of, every, give, pane, panes
 
 TABLE = panes(pane("red", 1), pane("blue", 2))
@@ -120,7 +120,7 @@ def test_a_zombie_that_publishes_after_its_last_look_changes_nothing(tmp_path, m
     zombie = sink.open(PANES)
     zombie.begin("L1", 1)
     zombie.write(batch_of(0, TABLE), [TABLE])
-    monkeypatch.setattr("penstock.sinks.writing.manifest.superseded", lambda place, epoch: False)
+    monkeypatch.setattr("penstock.connectors.files.manifest.superseded", lambda place, epoch: False)
     give(sink, TABLE, epoch=2)
     with pytest.raises(FileExistsError):
         zombie.commit(batch_of(0, TABLE))
@@ -135,7 +135,7 @@ def test_a_zombie_that_published_first_is_believed_if_its_rows_are_the_same(tmp_
 
     def stages_then_zombie_wins():
         with monkeypatch.context() as patch:
-            patch.setattr("penstock.sinks.writing.manifest.superseded", lambda place, epoch: False)
+            patch.setattr("penstock.connectors.files.manifest.superseded", lambda place, epoch: False)
             zombie.commit(batch_of(0, TABLE))
         yield TABLE
 
@@ -151,7 +151,7 @@ def test_what_a_lineage_publishes_after_it_was_taken_over_is_no_data(tmp_path, m
     table = panes(pane("red", 100))
     zombie.write(batch_of(1, table), [table])
     give(replace(sink, takeover=True), panes(pane("red", 3)), lineage="L2")
-    monkeypatch.setattr("penstock.sinks.writing.manifest.superseded", lambda place, epoch: False)
+    monkeypatch.setattr("penstock.connectors.files.manifest.superseded", lambda place, epoch: False)
     zombie.commit(batch_of(1, table))
     assert answers(sink) == [("blue", 0, 2), ("red", 0, 3)]
 
@@ -207,7 +207,7 @@ def test_another_file_system_has_whole_batches_too(tmp_path, monkeypatch):
         return RemotePlace(pafs.LocalFileSystem(), str(tmp_path))
 
     monkeypatch.setattr(places, "place_of", remote)
-    monkeypatch.setattr("penstock.sinks.writing.data_files.place_of", remote)
+    monkeypatch.setattr("penstock.connectors.files.formats.place_of", remote)
     sink = files("s3://me:secret@bucket/scores")
     assert "secret" not in sink.describe() + sink.place
     assert "no fence against a second writer" in sink.describe()

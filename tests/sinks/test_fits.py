@@ -8,17 +8,17 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from penstock.connectors import sink_compatibility
+from penstock.connectors.console import console
+from penstock.connectors.delivery import check_delivery
+from penstock.connectors.duckdb import duckdb
+from penstock.connectors.files.sink import files
+from penstock.connectors.foreach_batch import foreach_batch
+from penstock.connectors.memory import memory
+from penstock.connectors.postgres.sink import postgres
+from penstock.connectors.sink_compatibility import FITS, MODES, REFUSED
+from penstock.connectors.sqlite import sqlite
 from penstock.errors import PlanError
-from penstock.sinks import fits
-from penstock.sinks.console import console
-from penstock.sinks.delivery import check_delivery
-from penstock.sinks.duckdb import duckdb
-from penstock.sinks.files import files
-from penstock.sinks.fits import FITS, MODES, REFUSED
-from penstock.sinks.function import foreach_batch
-from penstock.sinks.memory import memory
-from penstock.sinks.postgres import postgres
-from penstock.sinks.sqlite import sqlite
 from tests.sinks.outputs import BAD, LATES, PANES, ROWS, give, pane, panes, stored
 
 SINKS = {
@@ -66,7 +66,7 @@ def test_a_discarding_history_has_no_current_table(make, tmp_path):
 
 
 def test_the_table_of_the_module_is_the_data():
-    said = fits.__doc__ or ""
+    said = sink_compatibility.__doc__ or ""
     for form in SINKS:
         assert f"| {form} |" in said
 
@@ -100,7 +100,7 @@ def test_a_sink_that_cannot_be_is_refused(sink, said):
 
 
 def test_without_duckdb_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setattr("penstock.sinks.duckdb.find_spec", lambda name: None)
+    monkeypatch.setattr("penstock.connectors.duckdb.find_spec", lambda name: None)
     with pytest.raises(PlanError, match=r"pip install 'penstock\[duckdb\]'"):
         duckdb("a.duckdb", table="t").refuse(PANES)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from penstock.sinks.errors import ForeignLineage
+from penstock.connectors.sink_errors import ForeignLineage
 from tests.sinks.child import expected_answers, expected_panes, main
 from tests.sinks.outputs import answers, every, sinks
 

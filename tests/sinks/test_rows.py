@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-import penstock.sinks.redaction
-from penstock.shard import key_hash
-from penstock.sinks.fingerprint import combined, fingerprint, shown
-from penstock.sinks.redaction import shown as redacted
-from penstock.sinks.writing.net import net
-from penstock.sinks.writing.values import from_json, json_column, json_ready, stamps
+import penstock.redaction
+from penstock.connectors.fingerprint import combined, fingerprint, shown
+from penstock.connectors.latest_answers import net
+from penstock.connectors.text_values import from_json, json_column, json_ready, stamps
+from penstock.engine.shuffle.partition import key_hash
+from penstock.redaction import shown as redacted
 from tests.sinks.outputs import LATE, ROWS, all_types, give, late_rows, pane, panes, sinks, stored
 
 KEYS = ("team", "window_start", "window_end")
@@ -129,7 +129,7 @@ def test_times_sort_as_texts():
 def test_late_rows_have_the_columns_of_the_pipeline():
     import penstock as ps
 
-    targets = pytest.importorskip("penstock.targets")
+    targets = pytest.importorskip("penstock.plan.output_schemas")
     stream = ps.events("team string, at timestamp").event_time("at", watermark=ps.bounded("1 minute"))
     plan = stream.select("team", "at").window(ps.tumbling("5 minutes")).aggregate(plays=ps.rows()).plan
     assert targets.output_schema(plan, "late").names[2:] == LATE.names[1:]
@@ -147,7 +147,7 @@ def test_a_password_is_not_shown(location, said):
 
 
 def test_the_example_of_redaction_is_true():
-    assert doctest.testmod(penstock.sinks.redaction).failed == 0
+    assert doctest.testmod(penstock.redaction).failed == 0
 
 
 def test_a_small_decimal_has_every_digit_in_sqlite(tmp_path):

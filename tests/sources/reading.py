@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from penstock.arrow import from_arrow
-from penstock.sources.source import Chunk, LogReader, Offsets
-from penstock.stream import Stream
+from penstock.api.stream import Stream
+from penstock.connectors.source import Chunk, LogReader, Offsets
+from penstock.types.arrow import from_arrow
 
 NOW = 1_800_000_000_000_000
 

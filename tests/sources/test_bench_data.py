@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from bench.data import Data, write
-from penstock.sources.directory import directory
+from penstock.connectors.files.source import directory
 from tests.sources.reading import rows_by_offset
 
 

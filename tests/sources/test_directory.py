@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from penstock.connectors.files.source import FILE, directory
+from penstock.connectors.source import came_after
 from penstock.errors import DataError, PlanError
-from penstock.sources.directory import FILE, directory
-from penstock.sources.source import came_after
 from tests.sources.reading import NOW, batches, between, logged, reader_of, rows_by_offset
 
 SCHEMA = "k string, v long"
@@ -66,7 +66,7 @@ def test_files_are_read_in_order_of_time_then_name(tmp_path, suffix):
     tasks=st.integers(1, 4),
 )
 def test_any_batches_give_the_same_rows(tmp_path_factory, sizes, limit, tasks):
-    import penstock.sources.directory as module
+    import penstock.connectors.files.source as module
 
     where, n = tmp_path_factory.mktemp("log"), 0
     for i, (suffix, size) in enumerate(sizes):
@@ -129,7 +129,7 @@ def test_a_limit_of_rows_is_kept_to_by_whole_files(tmp_path):
 
 
 def test_a_large_parquet_file_is_cut_by_row_groups(tmp_path, monkeypatch):
-    import penstock.sources.directory as module
+    import penstock.connectors.files.source as module
 
     monkeypatch.setattr(module, "SMALL", 100)
     put(tmp_path / "a.parquet", list(range(100)))
@@ -153,8 +153,8 @@ def test_few_tasks_and_large_chunks(tmp_path):
 
 
 def test_a_chunk_has_a_million_rows_at_most(tmp_path, monkeypatch):
-    monkeypatch.setattr("penstock.sources.reading.chunks.MAX_ROWS", 4)
-    monkeypatch.setattr("penstock.sources.reading.parquet.MAX_ROWS", 4)
+    monkeypatch.setattr("penstock.connectors.formats.chunks.MAX_ROWS", 4)
+    monkeypatch.setattr("penstock.connectors.formats.parquet.MAX_ROWS", 4)
     put(tmp_path / "a.parquet", list(range(10)), 1)
     put(tmp_path / "b.json", list(range(10, 21)), 2)
     stream = directory(tmp_path, schema=SCHEMA)
@@ -269,7 +269,7 @@ def test_a_file_system_by_its_uri(tmp_path):
         with memory.open_output_stream(name) as stream:
             stream.write(text.encode())
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("penstock.sources.listing.system_of", lambda uri: (memory, uri.removeprefix("mock://")))
+        patched.setattr("penstock.storage.listing.system_of", lambda uri: (memory, uri.removeprefix("mock://")))
         found = directory("mock://log", schema=SCHEMA, name="log")
         assert sorted(values(found)) == [1, 2]
         with pytest.raises(DataError, match="there is no directory mock://none"):

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from penstock.schema import schema
-from penstock.sources.reading.csv_lines import csv_pieces
-from penstock.sources.reading.json_lines import json_pieces
-from penstock.sources.reading.json_values import json_values
-from penstock.sources.reading.values import Values
+from penstock.connectors.formats.csv import csv_pieces
+from penstock.connectors.formats.json_lines import json_pieces
+from penstock.connectors.formats.json_messages import json_values
+from penstock.connectors.formats.message_bytes import Values
+from penstock.types.schema import schema
 from tests.laws.profile import law
 
 READERS = ("a file of JSON", "JSON of Kafka", "a file of CSV")

@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given, strategies as st
 
 import penstock as ps
-from penstock.arrow import arrow_type
-from penstock.registry import Registry
-from penstock.schema import schema
-from penstock.secret import Secret
-from penstock.sources.kafka_log import registry
-from penstock.sources.kafka_log.shape import shape
-from penstock.sources.limits import DEFAULT, Limits
-from penstock.sources.reading import conform
-from penstock.sources.reading.avro_values import AvroValues
-from penstock.sources.reading.json_values import json_values
-from penstock.sources.reading.kafka_blocks import Block
-from penstock.sources.reading.kafka_consumers import Span
-from penstock.sources.reading.kafka_rows import Rows, alone
-from penstock.sources.reading.values import Values
+from penstock.connectors.formats import coerce
+from penstock.connectors.formats.avro import AvroValues
+from penstock.connectors.formats.json_messages import json_values
+from penstock.connectors.formats.limits import DEFAULT, Limits
+from penstock.connectors.formats.message_bytes import Values
+from penstock.connectors.kafka import schema_registry
+from penstock.connectors.kafka.consumer import Span
+from penstock.connectors.kafka.decode import Rows, alone
+from penstock.connectors.kafka.message_blocks import Block
+from penstock.connectors.kafka.message_columns import shape
+from penstock.connectors.kafka.registry import Registry
+from penstock.credentials import Secret
+from penstock.types.arrow import arrow_type
+from penstock.types.schema import schema
 from tests.laws.profile import law
 from tests.sources.reading import reader_of, rows_by_offset
 
@@ -257,8 +257,8 @@ SCHEMAS = [
 @pytest.mark.parametrize("text", SCHEMAS, ids=range(len(SCHEMAS)))
 def test_no_schema_that_a_producer_registers_stops_the_run(text, monkeypatch):
     held = {1: record("long"), 2: text}
-    monkeypatch.setattr(registry, "_known", {})
-    monkeypatch.setattr(registry, "_answer", lambda given, wanted: {"schema": held[wanted]})
+    monkeypatch.setattr(schema_registry, "_known", {})
+    monkeypatch.setattr(schema_registry, "_answer", lambda given, wanted: {"schema": held[wanted]})
     decode = AvroValues(None, Registry("http://127.0.0.1:1", Secret("")), 0.1)
     values = [b"\0" + wanted.to_bytes(4) + number(3) for wanted in (1, 2, 1)]
     first, bad, last = read(decode(Values.of(values), schema("v long")), 3)
@@ -268,8 +268,8 @@ def test_no_schema_that_a_producer_registers_stops_the_run(text, monkeypatch):
 
 def test_a_schema_that_refers_to_others_is_a_reason(monkeypatch):
     answer = {"schema": record("other.Name"), "references": [{"name": "other.Name", "subject": "o", "version": 1}]}
-    monkeypatch.setattr(registry, "_known", {})
-    monkeypatch.setattr(registry, "_answer", lambda given, wanted: answer)
+    monkeypatch.setattr(schema_registry, "_known", {})
+    monkeypatch.setattr(schema_registry, "_answer", lambda given, wanted: answer)
     decode = AvroValues(None, Registry("http://127.0.0.1:1", Secret("")), 0.1)
     (why,) = read(decode(Values.of([b"\0\0\0\0\2x"]), schema("v long")), 1)
     assert why == "the Avro schema 2 of the registry refers to others, which is not supported"
@@ -341,11 +341,11 @@ def test_a_text_that_arrow_takes_is_taken_alone_for_the_same(text):
     """The whole column and the single value: whether a text is a value cannot depend on those beside it."""
     for kind in ("long", "int", "double", "boolean", "date", "timestamp", "decimal(10,2)", "decimal(38,18)"):
         try:
-            whole = conform._whole_text(kind, pa.array([text])).cast(arrow_type(kind))
+            whole = coerce._whole_text(kind, pa.array([text])).cast(arrow_type(kind))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
-        judges = [conform.csv_value(kind)]
+        judges = [coerce.csv_value(kind)]
         if kind in ("date", "timestamp") or kind.startswith("decimal"):
-            judges.append(partial(conform.value_of, kind))
+            judges.append(partial(coerce.value_of, kind))
         for judge in judges:
             assert pa.array([judge(text)], arrow_type(kind)).equals(whole)

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.instant import parse
-from penstock.sources.directory import directory
-from penstock.sources.source import Undecoded
+from penstock.connectors.files.source import directory
+from penstock.connectors.source import Undecoded
+from penstock.types.timestamps import parse
 from tests.sources.reading import reader_of, rows_by_offset
 
 NOON = parse("2026-01-31T12:00:00Z")
@@ -149,11 +149,11 @@ def test_empty_files_hold_no_rows(tmp_path):
 
 
 def test_row_groups_of_long_rows_are_read_a_few_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("penstock.sources.reading.parquet.MAX_BYTES", 2_500)
+    monkeypatch.setattr("penstock.connectors.formats.parquet.MAX_BYTES", 2_500)
     texts = [f"{at:1000d}" for at in range(10)]
     pq.write_table(pa.table({"c": texts}), tmp_path / "a.parquet", row_group_size=1, write_statistics=False)
-    from penstock.schema import schema
-    from penstock.sources.reading.parquet import parquet_pieces
+    from penstock.connectors.formats.parquet import parquet_pieces
+    from penstock.types.schema import schema
 
     sizes = [len(piece.offsets) for piece in parquet_pieces(tmp_path / "a.parquet", schema("c string"), "a", (0, 1), 0)]
     assert sum(sizes) == 10

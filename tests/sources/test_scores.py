@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from penstock.connectors.game_scores import Faults, game_scores
+from penstock.connectors.source import Undecoded
 from penstock.errors import PlanError
-from penstock.sources.scores import Faults, game_scores
-from penstock.sources.source import Undecoded
 from tests.sources.reading import NOW, batches, between, logged, reader_of, rows_by_offset, shown
 
 SECOND = 1_000_000
@@ -53,7 +53,7 @@ def test_any_batches_give_the_same_rows(limit, partitions, seed, silent):
     elapsed=st.integers(0, 20_000_000),
 )
 def test_a_row_is_made_when_it_arrives(rate, partitions, after, lasting, elapsed):
-    from penstock.sources.reading.score_rows import _arrived
+    from penstock.connectors.game_scores_rows import _arrived
 
     silent = {0: (f"{after} microseconds", None if lasting is None else f"{lasting} microseconds")}
     game = reader_of(game_scores(rate=rate, partitions=partitions, faults=Faults(silent=silent), realtime=False))
@@ -128,7 +128,7 @@ def test_a_partition_falls_silent_and_comes_back():
 
 
 def rows_between(reader, stream, since, upto):
-    from penstock.arrow import from_arrow
+    from penstock.types.arrow import from_arrow
 
     return [(c.partition, row) for c in between(reader, since, upto) for row in from_arrow(c.rows, stream.schema)]
 

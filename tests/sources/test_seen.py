@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from penstock.connectors.files.seen_files import MARGIN, Seen, decoded
 from penstock.errors import DataError
-from penstock.sources.listing import File
-from penstock.sources.seen import MARGIN, Seen, decoded
+from penstock.storage.listing import File
 
 HOUR = 3_600 * 10**9
 
@@ -115,7 +115,7 @@ def test_nothing_new_changes_nothing_but_the_last_look():
 def test_whatever_comes_and_whenever_each_file_is_read_once(data, remembered):
     """Files come with any time; what goes went long after the youngest came; every file is read once."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("penstock.sources.seen.REMEMBERED", remembered)
+        patched.setattr("penstock.connectors.files.seen_files.REMEMBERED", remembered)
         clock, there, seen, ever = 0, [], Seen(), set()
         for look in range(data.draw(st.integers(1, 8))):
             clock += 10 * MARGIN

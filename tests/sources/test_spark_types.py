@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import PlanError
-from penstock.schema import schema
-from penstock.sources.spark_types import SAME, column_type
+from penstock.types.schema import schema
+from penstock.types.spark import SAME, column_type
 
 
 @pytest.mark.parametrize(

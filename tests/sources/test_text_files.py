@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from penstock.connectors.files.source import directory
+from penstock.connectors.formats import csv, json_lines
+from penstock.connectors.source import Undecoded
 from penstock.errors import DataError
-from penstock.instant import parse
-from penstock.sources.directory import directory
-from penstock.sources.reading import csv_lines, json_lines
-from penstock.sources.source import Undecoded
+from penstock.types.timestamps import parse
 from tests.sources.reading import rows_by_offset
 
 EVERY = "s string, n long, i int, x double, b boolean, d date, t timestamp, m decimal(6,2)"
@@ -345,8 +345,8 @@ def test_a_record_of_csv_is_the_same_alone_and_beside_any_others(tmp_path, monke
     like = b",".join([b"1"] * len(schema.split(", ")))
     for before in ((), (b"",), (like,), (b"\0" + like[1:],)):
         for after in ((), (b"",), (like,), (b"\0" + like[1:],), (b"1,2,3,4,5",)):
-            for block in (csv_lines.BLOCK, *range(2, 70)) if record[:1] == b'"' else (csv_lines.BLOCK,):
-                monkeypatch.setattr(csv_lines, "BLOCK", block)
+            for block in (csv.BLOCK, *range(2, 70)) if record[:1] == b'"' else (csv.BLOCK,):
+                monkeypatch.setattr(csv, "BLOCK", block)
                 data = b"\n".join([header, *before, record, *after])
                 found = read(tmp_path, data, asked, "csv")
                 assert found[len(b"".join(before)) > 0] == row, (data, block)
@@ -395,10 +395,10 @@ def test_both_ways_of_reading_csv_agree(tmp_path_factory, records, header, end, 
     where = tmp_path_factory.mktemp("csv")
     data = "".join(record + end for record in (["k,v"] if header else []) + records)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(csv_lines, "BLOCK", block)
+        patched.setattr(csv, "BLOCK", block)
         fast = read(where, data, "k string, v long", "csv", header=header)  # an empty text is not null, here and there
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(csv_lines, "_fast", refuse)
+        patched.setattr(csv, "_fast", refuse)
         slow = read(where, data, "k string, v long", "csv", header=header)
     assert read(where, data + "nul\0,1" + end, "k string, v long", "csv", header=header).items() >= slow.items()
     assert list(fast) == list(slow)

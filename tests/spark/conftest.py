@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.sinks.memory import STORES
+from penstock.connectors.memory import STORES
 
 
 @pytest.fixture(scope="session")

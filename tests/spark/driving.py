@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import penstock as ps
-from penstock.checkpoint.clock_file import FOLDER as CLOCKS
-from penstock.progress import Progress
+from penstock.api.progress import Progress
+from penstock.checkpoint.clock import FOLDER as CLOCKS
 
 ROWS = "team string, points long, at timestamp"
 SECONDS = 120

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import penstock as ps
-from penstock.sources.scores import game_scores
+from penstock.connectors.game_scores import game_scores
 
 ROWS, BATCHES = 1_200, 6
 

@@ -12,11 +12,11 @@ import pytest
 
 import penstock as ps
 from penstock.checkpoint.status import standing
-from penstock.checkpoint.store import LocalStore
 from penstock.cli.main import main
+from penstock.connectors.sink_errors import SinkError
 from penstock.errors import DataError, TooManyBadRows
-from penstock.quarantined import quarantined
-from penstock.sinks.errors import SinkError
+from penstock.quarantine.read import quarantined
+from penstock.storage.local import LocalStore
 from tests.spark.driving import caught_up, put, put_text, scores, totals
 
 BAD = "".join(f'{{"team": "red", "points": "many {n}", "at": "2026-01-01T00:00:0{n}Z"}}\n' for n in range(7))

@@ -22,7 +22,7 @@ def answers(path):
 
 def test_11_a_sink_that_does_not_answer_is_waited_for_and_nothing_is_lost(spark, tmp_path, monkeypatch):
     """It goes on by itself; `penstock status` says for what it waits; a stop that is asked for meanwhile is heard."""
-    monkeypatch.setattr("penstock.sinks.sqlite.BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("penstock.connectors.sqlite.BUSY_SECONDS", 0.2)
     rows, db, checkpoint = tmp_path / "in", tmp_path / "a.db", tmp_path / "checkpoint"
     put(rows, "a.json", ("red", 1, 1), ("red", 2, 30))
     pipeline = ps.pipeline("waiting", totals(scores(rows)).write(ps.sqlite(db, table="totals")))

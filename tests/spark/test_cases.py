@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.testing.case_player import play
 from penstock.testing.cases import read
-from penstock.testing.player import play
 from tests.examples import test_remembering as worked
 
 ROOT = Path(__file__).parents[1]

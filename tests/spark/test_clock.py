@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.duration import HOUR, MINUTE
-from penstock.instant import MIN_TIME, from_datetime
-from penstock.spark.failure import told
-from penstock.spark.property import NAME, task_clock, tell_tasks
-from penstock.spark.task_clock import TaskClock, WrongClock
+from penstock.coordinator.task_clock import TaskClock, WrongClock
+from penstock.spark.errors import told
+from penstock.spark.task_clock import NAME, task_clock, tell_tasks
+from penstock.types.durations import HOUR, MINUTE
+from penstock.types.timestamps import MIN_TIME, from_datetime
 from tests.spark.driving import caught_up, clock_files, clock_of, put, running, scores, seconds, totals
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import penstock as ps
 from penstock.dashboard.server import Dashboard
-from penstock.instant import from_datetime
+from penstock.types.timestamps import from_datetime
 from tests.dashboard.test_server import ask, news
 from tests.spark.driving import caught_up
 

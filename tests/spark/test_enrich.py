@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.checkpoint.answers import FOLDER
+from penstock.checkpoint.enrichment_log import FOLDER
 from penstock.errors import DataError
 from tests.spark.driving import Unspoken, caught_up, put, scores
 from tests.spark.fickle import ROWS, Fickle, pipeline, run, said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, note
 
-from penstock.plan import Plan
+from penstock.plan.stages import Plan
 from penstock.testing import Script
 from tests.laws.comparing import same_outcome
 from tests.laws.plans import plans

@@ -12,8 +12,8 @@ import penstock as ps
 from examples.nexmark.generator import nexmark
 from examples.nexmark.queries import QUERIES
 from examples.nexmark.site import Site
-from penstock.instant import from_datetime
-from penstock.testing.plugin import prove as prove  # the fixture
+from penstock.testing.pytest_plugin import prove as prove  # the fixture
+from penstock.types.timestamps import from_datetime
 from tests.nexmark.asking import wanted
 from tests.nexmark.playing import made, only, out_of_order, played, site, standing
 

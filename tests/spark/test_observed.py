@@ -9,16 +9,16 @@ import pytest
 
 import penstock as ps
 from penstock.cli.main import main
+from penstock.connectors.sink_errors import SinkDown
 from penstock.errors import DataError
-from penstock.instant import from_datetime
-from penstock.monitor.attention import attention
-from penstock.monitor.observation import Observation
-from penstock.monitor.overview import overview
-from penstock.monitor.plane import COUNTED, LATE, QUARANTINED
-from penstock.monitor.recorded import Recorded, latest_of_each, plane_of
-from penstock.monitor.recorder import FOLDER
-from penstock.monitor.situation import situation
-from penstock.sinks.errors import SinkDown
+from penstock.observability.health.attention import attention
+from penstock.observability.health.run_state import situation
+from penstock.observability.journal import Recorded, latest_of_each, plane_of
+from penstock.observability.observation import Observation
+from penstock.observability.overview import overview
+from penstock.observability.recorder import FOLDER
+from penstock.observability.time_plane import COUNTED, LATE, QUARANTINED
+from penstock.types.timestamps import from_datetime
 from tests.picture.reading import Picture
 from tests.spark.driving import caught_up, put, scores, totals
 

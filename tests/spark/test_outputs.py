@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.checkpoint.store import CheckpointError, LocalStore
 from penstock.checkpoint.unwritten_rows import kept_rows
+from penstock.coordinator import sink_router
+from penstock.coordinator.sink_router import Outlets
 from penstock.errors import PlanError, TooManyBadRows
-from penstock.spark import outlets, stepping
-from penstock.spark.outlets import Outlets
+from penstock.spark import shard_task
+from penstock.storage.local import CheckpointError, LocalStore
 from tests.spark.driving import caught_up, put, put_text, scores, totals
 
 BROKEN = '{"team": "red", "points": "many", "at": "2026-01-01T00:00:02Z"}'
@@ -98,7 +99,7 @@ def test_large_outputs_are_put_aside_by_tasks_and_never_collected(spark, tmp_pat
     )  # fmt: skip
     told = caught_up(pipeline, folder, until="end")
     assert looked == [told[-1].total_panes]
-    assert stepping._INLINE < ps.memory("panes").table.nbytes
+    assert shard_task._INLINE < ps.memory("panes").table.nbytes
     assert counted == [(told[-1].total_panes, 50_000)]
     expected = sorted_rows(ps.memory("panes").table)
     assert sum(plays for _, plays in expected) == 50_000
@@ -138,7 +139,7 @@ def test_what_nobody_writes_is_kept_up_to_a_cap(spark, tmp_path, monkeypatch):
     with pytest.raises(TooManyBadRows, match="4 of 8 rows of scores were quarantined") as raised:
         caught_up(pipeline(max_bad=3), checkpoint)
     assert "raise max_bad" in str(raised.value)
-    monkeypatch.setattr(outlets, "KEPT_BYTES", 3_000)
+    monkeypatch.setattr(sink_router, "KEPT_BYTES", 3_000)
     with pytest.raises(CheckpointError, match="quarantine rows that nobody writes anywhere have reached") as capped:
         caught_up(pipeline(), checkpoint)
     assert "move that folder away" in str(capped.value)

@@ -12,9 +12,9 @@ import pytest
 
 import penstock as ps
 from penstock.checkpoint.status import standing
-from penstock.checkpoint.store import CheckpointError, LocalStore
-from penstock.spark.hadoop import HadoopStore, store_of
+from penstock.spark.hadoop_store import HadoopStore, store_of
 from penstock.spark.session import SparkError, session
+from penstock.storage.local import CheckpointError, LocalStore
 from tests.spark.driving import caught_up, put, scores, totals
 
 

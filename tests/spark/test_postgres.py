@@ -1,8 +1,8 @@
 """Rows 3 and 11 of the faults, on Spark: answers in PostgreSQL, whose server dies and whose replies are lost."""
 
 import penstock as ps
-from penstock.testing.database import database
-from penstock.testing.proxy import proxy
+from penstock.testing.servers.postgres import database
+from penstock.testing.servers.proxy import proxy
 from tests.spark.driving import put, running, scores, totals
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
-from penstock.checkpoint.repaired import Repaired, put as put_back
-from penstock.checkpoint.store import LocalStore
-from penstock.quarantined import quarantined
+from penstock.quarantine.read import quarantined
+from penstock.quarantine.replay import Repaired, put as put_back
+from penstock.storage.local import LocalStore
 from tests.spark.driving import caught_up, clock, put, put_text, running, scores
 
 pytestmark = pytest.mark.spark

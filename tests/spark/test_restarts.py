@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import penstock as ps
+from penstock.checkpoint.checksummed_json import sealed, unsealed
 from penstock.checkpoint.identity import identity_of
-from penstock.checkpoint.sealed import sealed, unsealed
-from penstock.checkpoint.store import CheckpointError, LocalStore
 from penstock.checkpoint.unwritten_rows import kept_rows
-from penstock.flow import flow_of
-from penstock.sinks.errors import ForeignLineage
+from penstock.connectors.sink_errors import ForeignLineage
+from penstock.plan.graph import flow_of
+from penstock.storage.local import CheckpointError, LocalStore
 from tests.spark.driving import ROWS, Unspoken, caught_up, clock, put, put_text, scores
 
 SOURCE = ps.events(f"{ROWS}, n int", name="scores")

@@ -15,9 +15,9 @@ import pytest
 
 import penstock as ps
 from penstock.checkpoint.status import standing
-from penstock.checkpoint.store import CheckpointError
 from penstock.errors import DataError, PlanError
-from penstock.instant import MAX_TIME, MIN_TIME, from_datetime
+from penstock.storage.local import CheckpointError
+from penstock.types.timestamps import MAX_TIME, MIN_TIME, from_datetime
 from tests.spark.driving import (
     ROWS,
     Unspoken,

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.batch import Arrival, Tick
-from penstock.instant import MAX_TIME
-from penstock.reference.run import ReferenceRun
+from penstock.reference.engine import ReferenceRun
+from penstock.runtime.batch import Arrival, Tick
 from penstock.testing import Script
-from penstock.testing.crash.stages import made as pipeline, stages
+from penstock.types.timestamps import MAX_TIME
+from tests.faults.scenarios.stages import made as pipeline, stages
 from tests.laws.test_stages_agree import FLOWS, same_stages
 
 EVENTS = 2_000
@@ -113,7 +113,7 @@ def test_what_spark_writes_is_what_the_reference_gives(name: str, whole: Any) ->
 
 
 def _arrival(partition: str, offset: int, row: dict[str, Any]) -> Arrival:
-    from penstock.instant import from_datetime
+    from penstock.types.timestamps import from_datetime
 
     return Arrival("scores", partition, offset, {**row, "at": None if row["at"] is None else from_datetime(row["at"])})
 

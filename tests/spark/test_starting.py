@@ -11,15 +11,15 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from penstock.spark import class_archive
-from penstock.spark.class_archive import archive_file, java_options, whole
+from penstock.spark import startup
+from penstock.spark.startup import archive_file, java_options, whole
 from penstock.spark.worker_python import PYTHON, SCRIPT, worker_python
 
 PACKAGE = os.path.dirname(pyspark.__file__)
 SHORT = """
 import sys
 from pathlib import Path
-from penstock.spark.class_archive import ended
+from penstock.spark.startup import ended
 from penstock.spark.session import session
 spark = session(master="local[1]")
 options = spark.sparkContext.getConf().get("spark.driver.extraJavaOptions", "")
@@ -55,7 +55,7 @@ def test_one_jvm_leaves_an_archive_and_the_next_maps_it(tmp_path):
     folder = tmp_path / "a folder"
 
     def started() -> str:
-        given = {**os.environ, class_archive.FOLDER: str(folder)}
+        given = {**os.environ, startup.FOLDER: str(folder)}
         asked = [sys.executable, "-c", SHORT, str(folder)]
         return subprocess.run(asked, env=given, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -66,7 +66,7 @@ def test_one_jvm_leaves_an_archive_and_the_next_maps_it(tmp_path):
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """A folder for archives."""
-    monkeypatch.setenv(class_archive.FOLDER, str(tmp_path))
+    monkeypatch.setenv(startup.FOLDER, str(tmp_path))
     return tmp_path
 
 
@@ -109,8 +109,8 @@ def test_there_is_no_archive_where_java_could_make_none(folder, monkeypatch, tmp
         one.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
         assert archive_file("17", "/spark") is None
     with monkeypatch.context() as one:
-        one.setenv(class_archive.FOLDER, "off")
+        one.setenv(startup.FOLDER, "off")
         assert archive_file("17", "/spark") is None
-    monkeypatch.setenv(class_archive.FOLDER, "/proc/nowhere")
+    monkeypatch.setenv(startup.FOLDER, "/proc/nowhere")
     assert archive_file("17", "/spark") is None
     assert java_options("17", "/spark") is None

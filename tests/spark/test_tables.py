@@ -12,7 +12,7 @@ from hypothesis import given, note, strategies as st
 
 import penstock as ps
 from penstock.checkpoint.status import standing
-from penstock.checkpoint.store import CheckpointError, LocalStore
+from penstock.storage.local import CheckpointError, LocalStore
 from penstock.testing import Script
 from tests.laws.profile import law
 from tests.laws.test_everywhere_agree import STAGES, two_sources

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from penstock.batch import Outcome
 from penstock.errors import CaseError
+from penstock.runtime.batch import Outcome
 from penstock.testing import Script
+from penstock.testing.beam_transcripts import trigger, window
+from penstock.testing.case_expressions import make
+from penstock.testing.case_player import play, play_step
 from penstock.testing.cases import Case, Step, read
-from penstock.testing.makers import make
-from penstock.testing.player import play, play_step
-from penstock.testing.transcripts import trigger, window
 
 CASES = read(Path(__file__).parent / "beam.toml")
 
@@ -129,7 +129,7 @@ def test_withdrawals_of_which_a_document_says_nothing_are_checked(
         panes = [one for pane in outcome.panes for one in ([pane] if pane.op > 0 else withdrawn(pane))]
         return replace(outcome, panes=tuple(panes))
 
-    monkeypatch.setattr("penstock.testing.player.play_step", otherwise)
+    monkeypatch.setattr("penstock.testing.case_player.play_step", otherwise)
     failure = play(case, "reference").failure
     assert failure is None if what is None else what in str(failure)
 

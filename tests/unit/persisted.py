@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.batch import Tick
-from penstock.engine.encoding import unframed
-from penstock.pipeline import Pipeline
-from penstock.reference.run import ReferenceRun
-from penstock.testing.columnar import ColumnarRun
-from penstock.testing.crash.reference_check import BEGUN, _arrivals
+from penstock.api.pipeline import Pipeline
+from penstock.engine.in_process import ColumnarRun
+from penstock.engine.state.codec import unframed
+from penstock.reference.engine import ReferenceRun
+from penstock.runtime.batch import Tick
+from tests.faults.reference_check import BEGUN, _arrivals
 
 
 def memories(pipeline: Pipeline, batches: int = 3) -> dict[str, list[str]]:

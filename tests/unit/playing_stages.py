@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from penstock.arrow import from_arrow
-from penstock.dedup import Dedup
-from penstock.engine.cache import CACHE
-from penstock.engine.operators.dedup import Deduplicated
+from penstock.engine.operators.deduplicate import Deduplicated
 from penstock.engine.operators.enrich import Enriching
-from penstock.engine.operators.keyed import Keyed
-from penstock.engine.windows import Clock
-from penstock.enrich import Enrich
-from penstock.instant import MAX_TIME, MIN_TIME
-from penstock.keyed import Process
-from penstock.reference.accumulate import Record
-from penstock.reference.operators.dedup import DedupMachine
+from penstock.engine.operators.process.step import Keyed
+from penstock.engine.state.cache import CACHE
+from penstock.engine.windows.lifecycle import Clock
+from penstock.plan.operators.deduplicate import Dedup
+from penstock.plan.operators.enrich import Enrich
+from penstock.plan.operators.process import Process
+from penstock.plan.stage import Side
+from penstock.reference.aggregates import Record
+from penstock.reference.operators.deduplicate import DedupMachine
 from penstock.reference.operators.enrich import EnrichMachine
-from penstock.reference.operators.keyed import KeyedMachine
-from penstock.stage import Side
+from penstock.reference.operators.process import KeyedMachine
+from penstock.types.arrow import from_arrow
+from penstock.types.timestamps import MAX_TIME, MIN_TIME
 from tests.laws.one_side import SECOND as SECOND, arrived
 
 

@@ -12,12 +12,12 @@ import pytest
 from pyarrow import fs
 
 import penstock as ps
-from penstock.checkpoint import arrow_store
-from penstock.checkpoint.answers import WrittenDown, answers_place, forget_answers
-from penstock.checkpoint.arrow_store import ArrowStore, store_at
-from penstock.checkpoint.store import CheckpointError, LocalStore, Store
+from penstock.checkpoint.enrichment_log import WrittenDown, answers_place, forget_answers
 from penstock.engine.operators.answers import Answers
-from penstock.flow import Flow, flow_of
+from penstock.plan.graph import Flow, flow_of
+from penstock.storage import arrow
+from penstock.storage.arrow import ArrowStore, store_at
+from penstock.storage.local import CheckpointError, LocalStore, Store
 
 
 class Fickle:
@@ -155,7 +155,7 @@ def test_other_places_are_those_of_pyarrow(monkeypatch: pytest.MonkeyPatch, tmp_
     made = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
     reaching = SimpleNamespace(from_uri=lambda uri: (made, uri.partition("://")[2]))
     known = SimpleNamespace(FileSystem=reaching, FileSelector=fs.FileSelector, FileType=fs.FileType)
-    monkeypatch.setattr(arrow_store, "fs", known)
+    monkeypatch.setattr(arrow, "fs", known)
     outside = Fickle()
     assert isinstance(store_at("mem://bucket/answers"), ArrowStore)
     first = ask("mem://bucket/answers", outside, "a")

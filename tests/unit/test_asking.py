@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from penstock import asking, asking_loop
-from penstock.asking import Answer, Asker
-from penstock.enrich import enrich_rule
+from penstock.diagnostics.user_functions import message_of
 from penstock.errors import DataError
-from penstock.user_error import message_of
+from penstock.plan.operators.enrich import enrich_rule
+from penstock.runtime import asking_loop, async_calls
+from penstock.runtime.async_calls import Answer, Asker
 
 
 def asker(function: Any, **changed: Any) -> Asker:
@@ -348,7 +348,7 @@ def test_an_async_function_that_does_not_end_when_told_to_has_no_more_than_its_s
 
 
 def test_an_async_function_that_blocks_the_loop_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "GRACE", 0.2)
+    monkeypatch.setattr(async_calls, "GRACE", 0.2)
     let_go = threading.Event()
 
     async def look(row: dict[str, Any]) -> dict[str, Any]:
@@ -373,7 +373,7 @@ def test_an_async_function_that_blocks_the_loop_is_left_behind(monkeypatch: pyte
 def test_a_loop_that_was_left_behind_ends_when_it_can(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(asking, "GRACE", 0.1)
+    monkeypatch.setattr(async_calls, "GRACE", 0.1)
     left = asking_loop.loop_of_this_process()
 
     async def look(row: dict[str, Any]) -> None:
@@ -390,8 +390,8 @@ def test_a_loop_that_was_left_behind_ends_when_it_can(
 
 HANGS = """
 import time
-from penstock.asking import Asker
-from penstock.enrich import enrich_rule
+from penstock.runtime.async_calls import Asker
+from penstock.plan.operators.enrich import enrich_rule
 
 def look(row):
     time.sleep(3600)

@@ -9,8 +9,8 @@ from decimal import Decimal
 import pytest
 
 import penstock as ps
-from penstock.instant import parse
 from penstock.testing import Script
+from penstock.types.timestamps import parse
 
 
 @pytest.fixture
@@ -130,12 +130,12 @@ def test_a_million_keys_in_one_batch_are_a_million_panes():
     import numpy as np
     import pyarrow as pa
 
-    from penstock.engine.compiled import Compiled
-    from penstock.engine.ingest import ingest
-    from penstock.engine.rows import SourceBatch
-    from penstock.engine.step import start, step
-    from penstock.engine.windows import Clock
-    from penstock.instant import MAX_TIME, MIN_TIME
+    from penstock.engine.ingest.row_steps import SourceBatch
+    from penstock.engine.ingest.windows import ingest
+    from penstock.engine.windows.compiled import Compiled
+    from penstock.engine.windows.lifecycle import Clock
+    from penstock.engine.windows.step import start, step
+    from penstock.types.timestamps import MAX_TIME, MIN_TIME
 
     keys = 1_000_000
     rows = pa.RecordBatch.from_arrays(

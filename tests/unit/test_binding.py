@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.checkpoint.binding import binding, refuse_change
-from penstock.checkpoint.fingerprint import MOST, fingerprint_stage
-from penstock.checkpoint.store import CheckpointError
-from penstock.engine.cache import CACHE
+from penstock.checkpoint.compatibility import binding, refuse_change
+from penstock.checkpoint.plan_fingerprint import MOST, fingerprint_stage
+from penstock.connectors.sink_errors import ForeignLineage
+from penstock.coordinator.sink_router import refuse_exchanged, refuse_moved
+from penstock.engine.state.cache import CACHE
 from penstock.errors import DataError
-from penstock.flow import AnyStage, flow_of
-from penstock.sinks.errors import ForeignLineage
-from penstock.spark.outlets import refuse_exchanged, refuse_moved
+from penstock.plan.graph import AnyStage, flow_of
+from penstock.storage.local import CheckpointError
 from penstock.testing import Script
 
 CLICKS = "ad string, user string, price double, at timestamp"

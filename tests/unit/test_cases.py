@@ -12,9 +12,9 @@ import pytest
 
 from penstock.errors import CaseError
 from penstock.testing.__main__ import main
+from penstock.testing.case_player import pipeline, play
 from penstock.testing.cases import find, read
 from penstock.testing.engines import ENGINES
-from penstock.testing.player import pipeline, play
 
 ROW = {"key": "a", "value": 1, "at": "12:00:10"}
 PANE = {"key": "a", "total": 1, "window": ["12:00", "12:01"], "timing": "on_time"}

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 import penstock as ps
-from penstock.aggregate import count as count_values
+from penstock.model.aggregates import count as count_values
 
 EVENTS = ps.events("at timestamp, points long, team string, raw binary")
 OTHER = ps.events("at timestamp, score long", name="other")

@@ -14,7 +14,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from penstock.aggregate import (
+from penstock.engine.aggregates.protocol import Accumulator, Columns, Grouped
+from penstock.engine.aggregates.registry import accumulator_of
+from penstock.engine.columns.sorting import in_order
+from penstock.errors import DataError
+from penstock.model.aggregates import (
     Aggregate,
     approx_distinct,
     approx_quantile,
@@ -29,15 +33,11 @@ from penstock.aggregate import (
     min,
     top_k,
 )
-from penstock.arrow import arrow_type
-from penstock.engine.accumulator import Accumulator, Columns, Grouped
-from penstock.engine.accumulators import accumulator_of
-from penstock.engine.order import in_order
-from penstock.errors import DataError
-from penstock.instant import from_datetime
-from penstock.reference import accumulate
-from penstock.reference.accumulate import Record
-from penstock.schema import Schema, schema
+from penstock.reference import aggregates
+from penstock.reference.aggregates import Record
+from penstock.types.arrow import arrow_type
+from penstock.types.schema import Schema, schema
+from penstock.types.timestamps import from_datetime
 
 GROUPS = 4
 LAST = 2**63 - 1
@@ -124,11 +124,11 @@ def played(aggregate: Aggregate, fields: Schema, given: list[list[tuple[int, Rec
 
 def expected(aggregate: Aggregate, given: list[list[tuple[int, Record]]]) -> list[Any]:
     """The reference's accumulators of all groups after these batches."""
-    held = [accumulate.zero(aggregate) for _ in range(GROUPS)]
+    held = [aggregates.zero(aggregate) for _ in range(GROUPS)]
     for batch in given:
         for group in sorted({group for group, _ in batch}):
-            partial = accumulate.add_all(aggregate, [record for at, record in batch if at == group])
-            held[group] = accumulate.combine(aggregate, held[group], partial)
+            partial = aggregates.add_all(aggregate, [record for at, record in batch if at == group])
+            held[group] = aggregates.combine(aggregate, held[group], partial)
     return held
 
 
@@ -157,16 +157,16 @@ def agrees(aggregate: Aggregate, fields: Schema, given: list[list[tuple[int, Rec
     """Both engines give the same answers for every group, and for two runs of groups combined."""
     accumulator = accumulator_of("x", aggregate, fields)
     state, held = played(aggregate, fields, given), expected(aggregate, given)
-    answers = [accumulate.result(aggregate, one, 1) for one in held]
+    answers = [aggregates.result(aggregate, one, 1) for one in held]
     assert plain(accumulator.result(state)) == [repr(answer) for answer in answers]
     runs = [held[:cut], held[cut:]]
-    answers = [accumulate.result(aggregate, reduce(lambda a, b: accumulate.combine(aggregate, a, b), run), 1)
+    answers = [aggregates.result(aggregate, reduce(lambda a, b: aggregates.combine(aggregate, a, b), run), 1)
                for run in runs]  # fmt: skip
     combined = checked(accumulator, accumulator.grouped(state, np.array([0, cut])))
     assert plain(accumulator.result(combined)) == [repr(answer) for answer in answers]
     sliced = accumulator.grouped(tuple(column.slice(1) for column in state), np.array([0]))
-    rest = reduce(lambda a, b: accumulate.combine(aggregate, a, b), held[1:])
-    assert plain(accumulator.result(sliced)) == [repr(accumulate.result(aggregate, rest, 1))]
+    rest = reduce(lambda a, b: aggregates.combine(aggregate, a, b), held[1:])
+    assert plain(accumulator.result(sliced)) == [repr(aggregates.result(aggregate, rest, 1))]
 
 
 cuts = st.integers(1, GROUPS - 1)
@@ -295,7 +295,7 @@ def test_a_broken_fold_stops_both_engines_alike(function: Any, what: str) -> Non
     with pytest.raises(DataError) as ours:
         accumulator_of("x", aggregate, fields_of("long")).result(played(aggregate, fields_of("long"), given))
     with pytest.raises(DataError) as theirs:
-        accumulate.result(aggregate, expected(aggregate, given)[0], 1)
+        aggregates.result(aggregate, expected(aggregate, given)[0], 1)
     assert ours.value.args == theirs.value.args
     assert ours.value.what.startswith(what)
     assert ours.value.why

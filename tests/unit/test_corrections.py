@@ -418,9 +418,9 @@ def test_what_is_held_of_corrected_windows_does_not_grow() -> None:
 
 
 def test_windows_without_withdrawals_are_kept_as_ever() -> None:
-    from penstock.checkpoint.binding import binding
-    from penstock.engine.stages import engine_of
-    from penstock.flow import flow_of
+    from penstock.checkpoint.compatibility import binding
+    from penstock.engine.stage import engine_of
+    from penstock.plan.graph import flow_of
 
     plain, signed = counted(), hourly(counted().stream, "user", "accumulating", most=ps.max("n"), n=ps.sum("n"))
     for panes, marked in ((plain, False), (signed, True)):

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from penstock.dedup import Dedup, dedup_rule
 from penstock.errors import PlanError
-from penstock.instant import MAX_TIME
-from penstock.schema import schema
-from penstock.stage import Side
+from penstock.plan.operators.deduplicate import Dedup, dedup_rule
+from penstock.plan.stage import Side
+from penstock.types.schema import schema
+from penstock.types.timestamps import MAX_TIME
 from tests.unit.playing_stages import SECOND, Played, player
 
 CLICKS = Side("clicks", schema("id string, n long"), ("id",))

@@ -10,8 +10,8 @@ from datetime import timedelta
 import pytest
 
 import penstock
-from penstock.duration import microseconds, not_negative, positive, words
 from penstock.errors import PlanError
+from penstock.types.durations import microseconds, not_negative, positive, words
 
 
 @pytest.mark.parametrize(("text", "length"), [

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.batch import Counts
 from penstock.checkpoint.spark_logs import checked, foreign
-from penstock.checkpoint.store import LocalStore
-from penstock.instant import MAX_TIME
-from penstock.sources.frame import Frame
-from penstock.spark.commit import Commit
-from penstock.spark.packets import COUNTS, TICK
+from penstock.connectors.spark_dataframe import Frame
+from penstock.coordinator.commit import Commit
+from penstock.coordinator.messages import COUNTS, TICK
+from penstock.runtime.batch import Counts
 from penstock.spark.source import FusedReader, Readers
+from penstock.storage.local import LocalStore
+from penstock.types.timestamps import MAX_TIME
 from tests.unit.test_tasks import Still, logged
 
 LATER = 2_000_000_000

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.enrich import CACHE_ROWS, Enrich, enrich_rule
+from penstock.diagnostics.user_functions import message_of
 from penstock.errors import DataError
-from penstock.schema import schema
-from penstock.stage import Side
+from penstock.plan.operators.enrich import CACHE_ROWS, Enrich, enrich_rule
+from penstock.plan.stage import Side
 from penstock.testing import Script
-from penstock.user_error import message_of
+from penstock.types.schema import schema
 from tests.unit.playing_stages import Played, player
 
 COLUMNS = schema("user string, ip string, n long")

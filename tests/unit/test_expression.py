@@ -8,10 +8,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from penstock.arrow import arrow_schema, arrow_type
-from penstock.engine import expression as engine
+from penstock.engine import expressions as engine
 from penstock.errors import EvaluationError, PlanError
-from penstock.expression import (
+from penstock.expressions.builder import (
     FUNCTIONS,
     And,
     Arithmetic,
@@ -34,8 +33,9 @@ from penstock.expression import (
     show,
     type_of,
 )
-from penstock.reference import expression as reference
-from penstock.schema import schema
+from penstock.reference import expressions as reference
+from penstock.types.arrow import arrow_schema, arrow_type
+from penstock.types.schema import schema
 
 SCHEMA = schema(
     "points long, rides int, fare double, tip float, team string, note string, paid boolean, at timestamp, day date, "

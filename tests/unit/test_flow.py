@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import penstock as ps
-from penstock.flow import flow_of
+from penstock.plan.graph import flow_of
 from penstock.testing import Script
 
 

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.engine.compiled import Compiled
-from penstock.engine.ingest import SourceBatch, ingest
-from penstock.engine.memory import saved
-from penstock.engine.pack import combined_blob, written_blob
-from penstock.engine.step import start, step
-from penstock.engine.windows import Clock
-from penstock.instant import MIN_TIME
+from penstock.engine.ingest.windows import SourceBatch, ingest
+from penstock.engine.shuffle.cells import combined_blob, written_blob
+from penstock.engine.state.snapshot import saved
+from penstock.engine.windows.compiled import Compiled
+from penstock.engine.windows.lifecycle import Clock
+from penstock.engine.windows.step import start, step
+from penstock.types.timestamps import MIN_TIME
 
 EVENTS = ps.events("key string, v long, at timestamp").event_time("at", watermark=ps.bounded("1 minute"))
 NOON = 1_767_268_800_000_000

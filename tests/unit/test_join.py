@@ -9,18 +9,18 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.engine.combine import Rows
+from penstock.engine.ingest.pre_aggregate import Rows
 from penstock.engine.operators.join import JoinOperator
-from penstock.engine.operators.reaching import left_reach, right_reach
-from penstock.engine.windows import Clock
+from penstock.engine.operators.join_bounds import left_reach, right_reach
+from penstock.engine.windows.lifecycle import Clock
 from penstock.errors import PlanError
-from penstock.instant import MAX_TIME, parse
-from penstock.join import join_rule
-from penstock.joined import on_columns
-from penstock.reference.accumulate import Record
+from penstock.plan.operators.join import join_rule
+from penstock.plan.operators.join_schema import on_columns
+from penstock.plan.stage import Side
+from penstock.reference.aggregates import Record
 from penstock.reference.operators.join import JoinMachine
-from penstock.schema import schema
-from penstock.stage import Side
+from penstock.types.schema import schema
+from penstock.types.timestamps import MAX_TIME, parse
 from tests.laws.joining import Both, Step
 
 SHOWN = Side("impressions", schema("ad string, at timestamp"), ("ad",))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.engine.encoding import framed
-from penstock.engine.memory import Saved
-from penstock.spark.kept import PIECE, Kept, kept_after, read_kept, written_kept
+from penstock.engine.state.codec import framed
+from penstock.engine.state.snapshot import Saved
+from penstock.spark.state_layout import PIECE, Kept, kept_after, read_kept, written_kept
 
 
 def test_a_state_knows_its_bytes_and_its_largest_part():

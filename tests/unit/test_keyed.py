@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from penstock.diagnostics.user_functions import message_of
 from penstock.errors import DataError
-from penstock.instant import MAX_TIME, MIN_TIME
-from penstock.keyed import KeyedFunction, Process, Timer, items, mapping, value
-from penstock.schema import schema
-from penstock.stage import Side
-from penstock.user_error import message_of
+from penstock.plan.operators.process import KeyedFunction, Process, Timer, items, mapping, value
+from penstock.plan.stage import Side
+from penstock.types.schema import schema
+from penstock.types.timestamps import MAX_TIME, MIN_TIME
 from tests.unit.playing_stages import SECOND, Played, player
 
 LOGINS = Side("logins", schema("user string, ok boolean"), ("user",))

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from penstock.errors import PlanError
-from penstock.keyed import KeyedFunction, Process, items, mapping, process_rule, value
-from penstock.schema import schema
-from penstock.stage import Side
+from penstock.plan.operators.process import KeyedFunction, Process, items, mapping, process_rule, value
+from penstock.plan.stage import Side
+from penstock.types.schema import schema
 from tests.unit.playing_stages import player
 
 SIDE = Side("events", schema("user string, n long"), ("user",))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.instant import parse
 from penstock.testing import Script
+from penstock.types.timestamps import parse
 
 
 def counted(columns: str, *keys: str, lateness: str = "0") -> ps.Panes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import penstock as ps
-from penstock.instant import MAX_TIME, parse
 from penstock.testing import Script
+from penstock.types.timestamps import MAX_TIME, parse
 
 
 @pytest.fixture

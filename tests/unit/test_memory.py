@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.engine import encoding
-from penstock.engine.cache import CACHE, LEAST_MB, MOST_MB, Cache, default_mb, machine_memory
-from penstock.engine.compiled import Compiled
-from penstock.engine.ingest import ingest
-from penstock.engine.memory import part_names, restored, saved
-from penstock.engine.rows import SourceBatch
-from penstock.engine.step import Memory, Stepped, held_cells, open_records, open_windows, start, step
-from penstock.engine.windows import Clock
+from penstock.engine.ingest.row_steps import SourceBatch
+from penstock.engine.ingest.windows import ingest
+from penstock.engine.state import codec
+from penstock.engine.state.cache import CACHE, LEAST_MB, MOST_MB, Cache, default_mb, machine_memory
+from penstock.engine.state.snapshot import part_names, restored, saved
+from penstock.engine.windows.compiled import Compiled
+from penstock.engine.windows.lifecycle import Clock
+from penstock.engine.windows.step import Memory, Stepped, held_cells, open_records, open_windows, start, step
 from penstock.errors import DataError
 
 HOUR = 3_600_000_000
@@ -138,9 +138,9 @@ def test_what_was_taken_is_known_after_a_cold_start():
 
 
 def test_rows_beyond_the_largest_run_lie_in_several(monkeypatch):
-    monkeypatch.setattr("penstock.engine.runs.LARGEST", 4_000)
-    monkeypatch.setattr("penstock.engine.slices.LARGEST", 4_000)
-    monkeypatch.setattr("penstock.engine.slices.MANY_RUNS", 1)
+    monkeypatch.setattr("penstock.engine.state.runs.LARGEST", 4_000)
+    monkeypatch.setattr("penstock.engine.windows.slices.LARGEST", 4_000)
+    monkeypatch.setattr("penstock.engine.windows.slices.MANY_RUNS", 1)
     for trigger in (EARLY, ps.at_watermark()):
         plan = compiled(trigger=trigger)
         memory = batch(plan, start(plan), np.arange(10_000)).memory
@@ -176,7 +176,7 @@ def test_a_damaged_head_and_other_formats_are_refused(monkeypatch):
     for bad in (b"", b"PSTK", b"what is this?" * 9, head[:-1], head.replace(b"clock", b"clack")):
         with pytest.raises(DataError, match="these bytes are not a shard's memory"):
             part_names(bad)
-    monkeypatch.setattr(encoding, "FORMAT", 3)
+    monkeypatch.setattr(codec, "FORMAT", 3)
     with pytest.raises(DataError, match="this memory has the format 2"):
         restored(plan, head, {}.__getitem__)
     assert json.loads(head[24:])["format"] == 2

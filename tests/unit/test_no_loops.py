@@ -20,114 +20,87 @@ import pytest
 
 import penstock as ps
 import penstock.engine
-from penstock.batch import Arrival, Tick
-from penstock.engine import (
-    assign,
-    cache,
-    combine,
-    custom,
-    encoding,
-    expression,
-    folds,
-    keys,
-    opaque,
-    order,
-    ordered,
-    outputs,
-    pack,
-    plain,
-    regroup,
-    rows,
-    runs,
-    signed,
-    sketches,
-    slices,
-    stages,
-    stamp,
-    trigger,
-    watermark,
-)
-from penstock.engine.operators import (
-    dedup,
-    enrich,
-    kept_answers,
-    kept_rows,
-    kept_rules,
-    kept_runs,
-    keyed,
-    keyed_calls,
-    keyed_columns,
-    packing,
-    pattern,
+from penstock.engine import expressions, outputs, stage, triggers, watermarks
+from penstock.engine.aggregates import folds, opaque, ordered, registry_of_retractable, sketches
+from penstock.engine.columns import keys, plain, sorting
+from penstock.engine.in_process import ColumnarRun
+from penstock.engine.ingest import event_time, pre_aggregate, row_steps
+from penstock.engine.operators import deduplicate, enrich, enrich_cache
+from penstock.engine.operators.pattern import (
+    automaton,
+    buffer,
+    conditions,
+    matcher,
     pattern_asking,
-    pattern_automaton,
-    pattern_code,
-    pattern_events,
-    pattern_keys,
-    pattern_memory,
+    state as pattern_memory,
+    step as pattern,
 )
-from penstock.testing.columnar import ColumnarRun
+from penstock.engine.operators.process import calls, rules, state, step
+from penstock.engine.shuffle import cells, rows as packing
+from penstock.engine.state import cache, codec, row_runs, rows as kept_rows, runs
+from penstock.engine.windows import assignment, custom, regroup, slices
+from penstock.runtime.batch import Arrival, Tick
 
 ENGINE = Path(penstock.engine.__file__ or "").parent
 FILES = sorted(ENGINE.rglob("*.py"))
 
 LISTED: dict[str, list[Callable[..., Any]]] = {
     # per record, and meant to be: what users write in Python is called with Python's values
-    "a user's function of a row, or of a batch that has thrown": [rows._each, rows._map_batches],
+    "a user's function of a row, or of a batch that has thrown": [row_steps._each, row_steps._map_batches],
     "a keyed function is called with each event and timer of its key": [
-        keyed_calls.Calls._events, keyed_calls.Calls._line, keyed_calls.Calls._fire_one, keyed_columns.plain_list,
-        keyed_columns.user_rows,
+        calls.Calls._events, calls.Calls._line, calls.Calls._fire_one, state.plain_list,
+        state.user_rows,
     ],
     "the events of a match that conditions wait for, key by key": [
-        pattern.Matching._in_hand, pattern_keys.Play.seen, pattern_asking._by_rows, pattern_memory.listed,
+        pattern.Matching._in_hand, matcher.Play.seen, pattern_asking._by_rows, pattern_memory.listed,
     ],
-    "rows of one id, so near one another that marking them took too many rounds": [dedup._walked],
-    "the values that a fold or sketch is given": [plain.plain_values, signed.SignedFold.partial],
+    "rows of one id, so near one another that marking them took too many rounds": [deduplicate._walked],
+    "the values that a fold or sketch is given": [plain.plain_values, registry_of_retractable.SignedFold.partial],
     # per key, or per key and window, with users' functions or state
     "a fold or sketch of each key and window": [
         opaque.partial_each, opaque.grouped_each, opaque.pairwise_each, folds.Folded.result, sketches.Sketch.result,
     ],
     "the state of each key that a keyed function is called for": [
-        keyed.Keyed._calls, keyed_columns.StateColumns.read, keyed_columns._written_timers, keyed_columns._lists,
+        step.Keyed._calls, state.StateColumns.read, state._written_timers, state._lists,
     ],
     "the keys that a pattern has something of": [
-        pattern.Matching._played, pattern_keys.Play.expired, pattern_keys.Play._settled,
+        pattern.Matching._played, matcher.Play.expired, matcher.Play._settled,
     ],
     "a user's windows for each different time, and what merge made of each touched key": [
-        assign._custom, custom._places, rows._countable,
+        assignment._custom, custom._places, row_steps._countable,
     ],
     # per bad row
     "bad rows": [
-        rows._row, outputs.quarantined, stages.unusable_table, stamp.stamp, stamp.instants, stamp._given,
+        row_steps._row, outputs.quarantined, stage.unusable_table, event_time.stamp, event_time.instants, event_time._given,
         enrich.Enriching._dealt,
     ],
     # per different value of few
-    "different days": [assign._calendar],
-    "different texts": [stamp._texts, expression._each_distinct],
-    "different names of partitions": [keyed.Keyed._in_line, kept_rows.kept_rows],
+    "different days": [assignment._calendar],
+    "different texts": [event_time._texts, expressions._each_distinct],
+    "different names of partitions": [step.Keyed._in_line, kept_rows.kept_rows],
     "decimals as text, and words of a text: as many turns as the longest has": [keys._texts],
     "texts, where one is longer than 512 bytes: those are hashed by their digest": [keys._bytes_of],
-    "rules, when they have changed": [kept_rules.KeptRules.shown],
-    "a snapshot: at most 512 different delays a chunk": [watermark.encoded],
+    "rules, when they have changed": [rules.KeptRules.shown],
+    "a snapshot: at most 512 different delays a chunk": [watermarks.encoded],
     # a fixed or bounded number of turns
     "columns": [
-        combine._by_arrow, regroup._by_arrow, encoding._read, keys.side_by_side, kept_answers._encoded,
-        kept_rows._encoded_rows, keyed_columns._row_maker, ordered.Ordered._items, pack.read_blob,
+        pre_aggregate._by_arrow, regroup._by_arrow, codec._read, keys.side_by_side, enrich_cache._encoded,
+        kept_rows._encoded_rows, state._row_maker, ordered.Ordered._items, cells.read_blob,
     ],
-    "shards": [pack.dealt, packing.dealt_rows],
-    "stages": [watermark.given, watermark.end_batch],
+    "shards": [cells.dealt, packing.dealt_rows],
+    "stages": [watermarks.given, watermarks.end_batch],
     "nodes of a trigger, steps and registers of a pattern": [
-        trigger._Tree.reset, pattern_automaton.Automaton.numbers, pattern_code.kept_code,
+        triggers._Tree.reset, automaton.Automaton.numbers, conditions.kept_code,
     ],
     "runs and parts to merge, cut or let go": [
-        cache.Cache.put, kept_answers.tidy, kept_runs.Shelf.tidy, pattern_events._fewer, runs._like, runs._pieces,
+        cache.Cache.put, enrich_cache.tidy, row_runs.Shelf.tidy, buffer._fewer, runs._like, runs._pieces,
         slices._compacted,
     ],
     "the shelves that keys lie on, at most 256": [
         pattern.Matching._live, pattern_memory.Rest.opened, pattern_memory.Rest.shelved,
     ],
-    "a bounded number of rounds": [dedup.Deduplicated._first, order._contenders],
-    "chunks of 10,000 delays": [watermark._remembered],
+    "a bounded number of rounds": [deduplicate.Deduplicated._first, sorting._contenders],
+    "chunks of 10,000 delays": [watermarks._remembered],
 }  # fmt: skip
 CONVERSIONS = (".tolist", ".to_pylist", ".vectorize", ".frompyfunc", ".fromiter", ".apply_along_axis", ".iterrows")
 

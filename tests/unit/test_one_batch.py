@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.arrow import gathered, one_batch
+from penstock.connectors.formats.chunks import Piece, chunks
 from penstock.errors import DataError
-from penstock.schema import schema
-from penstock.sources.reading.chunks import Piece, chunks
+from penstock.types.arrow import gathered, one_batch
+from penstock.types.schema import schema
 
 LETTERS = pa.array(["x" * (1 << 20)] * 256)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.engine.combine import Rows
-from penstock.engine.operators.packing import RowBlob, read_rows, written_rows
-from penstock.engine.wire import packed, unpacked
-from penstock.spark.packets import PIECE, LostPiece, Packet, in_pieces, packet_batches, put_together, stage_of
+from penstock.coordinator.messages import PIECE, LostPiece, Packet, in_pieces, packet_batches, put_together, stage_of
+from penstock.engine.ingest.pre_aggregate import Rows
+from penstock.engine.shuffle.codec import packed, unpacked
+from penstock.engine.shuffle.rows import RowBlob, read_rows, written_rows
 
 SMALL = Packet(1, "3/cells", b"small")
 LARGE = Packet(2, "3/cells", random.Random(7).randbytes(3 * PIECE + 5))

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from penstock.errors import DataError, PlanError
-from penstock.expression import call, col
-from penstock.instant import MAX_TIME
-from penstock.match import Match, match
-from penstock.pattern import Pattern, no_skip, pattern, to_first, to_last
-from penstock.reference.accumulate import Record
-from penstock.schema import schema
-from penstock.stage import Side
+from penstock.expressions.builder import call, col
+from penstock.plan.operators.match import Match, match
+from penstock.plan.operators.pattern import Pattern, no_skip, pattern, to_first, to_last
+from penstock.plan.stage import Side
+from penstock.reference.aggregates import Record
+from penstock.types.schema import schema
+from penstock.types.timestamps import MAX_TIME
 from tests.laws.matching import ByColumn, ByRow
 
 BIDS = Side("bids", schema("auction long, price long, kind string, at timestamp"), ("auction",))

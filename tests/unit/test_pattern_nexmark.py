@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from penstock.duration import SECOND
-from penstock.instant import MAX_TIME
-from penstock.match import Match, match
-from penstock.pattern import past_last, pattern, to_last, to_next
-from penstock.reference.accumulate import Record
-from penstock.schema import schema
-from penstock.stage import Side
+from penstock.plan.operators.match import Match, match
+from penstock.plan.operators.pattern import past_last, pattern, to_last, to_next
+from penstock.plan.stage import Side
+from penstock.reference.aggregates import Record
+from penstock.types.durations import SECOND
+from penstock.types.schema import schema
+from penstock.types.timestamps import MAX_TIME
 from tests.laws.matching import ByColumn, ByRow
 
 BIDS = Side("bids", schema("auction long, bidder long, price long, at timestamp"), ("auction", "bidder"))

@@ -18,60 +18,62 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.batch import Counts, PartitionClock
-from penstock.checkpoint import answers, clock_file, identity, lease, repaired, waiting
-from penstock.checkpoint.binding import binding
-from penstock.checkpoint.clock_file import Clocks, read_clock, write_clock
+from penstock.api.progress import Progress
+from penstock.checkpoint import clock, enrichment_log, identity, lease, waiting
+from penstock.checkpoint.checksummed_json import FORMAT as SEALED, sealed, unsealed
+from penstock.checkpoint.clock import Clocks, read_clock, write_clock
+from penstock.checkpoint.compatibility import binding
 from penstock.checkpoint.identity import identity_of
 from penstock.checkpoint.lease import Owner, take_lease
 from penstock.checkpoint.persisted_names import NAMES
-from penstock.checkpoint.sealed import FORMAT as SEALED, sealed, unsealed
 from penstock.checkpoint.spark_logs import checked
 from penstock.checkpoint.status import Lag, Partition, Standing
-from penstock.checkpoint.store import LocalStore
 from penstock.checkpoint.waiting import Waits, note_waiting
-from penstock.engine import encoding, wire
-from penstock.engine.watermark import Chunk, ClockState, Spoken
-from penstock.flow import flow_of
-from penstock.monitor import planned, recorder, said
-from penstock.monitor.advise.advice import Advice, Recommended
-from penstock.monitor.concern import ABOUT, LEVELS, Concern
-from penstock.monitor.metrics import METRICS
-from penstock.monitor.observation import Observation, observation
-from penstock.monitor.overview import Overview
-from penstock.monitor.plane import Dot, Mark, Shown
-from penstock.monitor.said import Failure, say_failed
-from penstock.monitor.sample import Sample
-from penstock.monitor.situation import Situation
-from penstock.monitor.why.drivers import Driver, Saves
-from penstock.monitor.why.fired import Because
-from penstock.monitor.why.late import EventWhy, Place
-from penstock.monitor.why.panes import Event, PaneWhy, WindowWhy, Withdrawn
-from penstock.monitor.why.sampled import SampledEvent, SampledPane, SampledWindow
-from penstock.node import Node
-from penstock.progress import Progress
-from penstock.quarantined import Bad
-from penstock.sinks import sql
-from penstock.sinks.fingerprint import fingerprint, shown
-from penstock.sinks.kafka import PROGRESS, Kafka
-from penstock.sinks.read_back import NAMES as QUARANTINED
-from penstock.sinks.sink import Batch, Ledger
-from penstock.sinks.writing import kafka_progress, kafka_records, manifest
-from penstock.sinks.writing.kafka_progress import Found
-from penstock.sinks.writing.manifest import Epoch, Manifest
-from penstock.sources import table
-from penstock.sources.kafka_log import position
-from penstock.sources.kafka_log.topics import Log, Topic
-from penstock.spark import packets, property, shard
-from penstock.spark.held import Held
-from penstock.spark.kept import Kept, written_kept
-from penstock.spark.outlets import folder_of
-from penstock.spark.sink_targets import targets_of
+from penstock.connectors import sql, table
+from penstock.connectors.files import manifest
+from penstock.connectors.files.manifest import Epoch, Manifest
+from penstock.connectors.fingerprint import fingerprint, shown
+from penstock.connectors.kafka import ledger, offsets, records
+from penstock.connectors.kafka.ledger import Found
+from penstock.connectors.kafka.metadata import Log, Topic
+from penstock.connectors.kafka.sink import PROGRESS, Kafka
+from penstock.connectors.sink import Batch, Ledger
+from penstock.coordinator import messages
+from penstock.coordinator.sink_router import folder_of
+from penstock.coordinator.sink_targets import targets_of
+from penstock.engine.shuffle import codec as wire
+from penstock.engine.state import codec
+from penstock.engine.watermarks import Chunk, ClockState, Spoken
+from penstock.expressions.nodes import Node
+from penstock.model.triggers import Pair, Trigger
+from penstock.model.windows import WindowRule
+from penstock.observability import last_error, recorder, run_metadata
+from penstock.observability.advise.report import Advice, Recommended
+from penstock.observability.health.concern import ABOUT, LEVELS, Concern
+from penstock.observability.health.run_state import Situation
+from penstock.observability.last_error import Failure, say_failed
+from penstock.observability.observation import Observation, observation
+from penstock.observability.overview import Overview
+from penstock.observability.prometheus import METRICS
+from penstock.observability.sampling import Sample
+from penstock.observability.time_plane import Dot, Mark, Shown
+from penstock.observability.why.event_fate import EventWhy, Place
+from penstock.observability.why.from_samples import SampledEvent, SampledPane, SampledWindow
+from penstock.observability.why.panes import Event, PaneWhy, WindowWhy, Withdrawn
+from penstock.observability.why.trigger_reasons import Because
+from penstock.observability.why.watermark_drivers import Driver, Saves
+from penstock.plan.graph import flow_of
+from penstock.plan.stage import Operator
+from penstock.quarantine import replay
+from penstock.quarantine.read import Bad
+from penstock.quarantine.read_back import NAMES as QUARANTINED
+from penstock.runtime.batch import Counts, PartitionClock
+from penstock.spark import shard_processor, task_clock
+from penstock.spark.state_layout import Kept, written_kept
+from penstock.spark.static_log import Held
 from penstock.spark.verify import Comparison, Difference, Verified
-from penstock.stage import Operator
+from penstock.storage.local import LocalStore
 from penstock.testing.crash.campaign import Row
-from penstock.trigger import Pair, Trigger
-from penstock.window import WindowRule
 from tests.golden.cases import CASES
 from tests.unit.persisted import memories
 
@@ -165,25 +167,25 @@ def test_how_memories_lie(case: str, tmp_path: Path) -> None:
 
 
 def test_where_files_lie() -> None:
-    assert (identity.FILE, clock_file.FOLDER, lease.FOLDER) == (
+    assert (identity.FILE, clock.FOLDER, lease.FOLDER) == (
         "penstock/identity",
         "penstock/clock",
         "penstock/epochs",
     )
-    assert (recorder.FOLDER, said.FOLDER, planned.FOLDER) == ("penstock/monitor", "penstock/said", "penstock/plan")
-    assert (table.FOLDER, answers.FOLDER) == ("penstock/tables", "penstock/answers")
-    assert (waiting.NAME, repaired.FOLDER, repaired.PARTITION) == ("penstock/waiting", "penstock/repaired", "repaired")
+    assert (recorder.FOLDER, last_error.FOLDER, run_metadata.FOLDER) == ("penstock/monitor", "penstock/said", "penstock/plan")
+    assert (table.FOLDER, enrichment_log.FOLDER) == ("penstock/tables", "penstock/answers")
+    assert (waiting.NAME, replay.FOLDER, replay.PARTITION) == ("penstock/waiting", "penstock/repaired", "repaired")
     found = {name for file in PENSTOCK.rglob("*.py") for name in re.findall(r'"penstock/([a-z]+)"', file.read_text())}
     assert found == {"identity", "clock", "epochs", "monitor", "said", "plan", "tables", "answers", "waiting",
                      "repaired", "now", "staging"}  # fmt: skip
 
 
 def test_formats() -> None:
-    assert (SEALED, encoding.FORMAT, wire.FORMAT) == (1, 2, 1)
-    assert (kafka_progress.VERSION, manifest.VERSION) == (1, 1)
+    assert (SEALED, codec.FORMAT, wire.FORMAT) == (1, 2, 1)
+    assert (ledger.VERSION, manifest.VERSION) == (1, 1)
     assert sealed({"a": 1}) == b'cab2f36fdc4009578015f36051fffe16\n{"a":1,"format":1}\n'
     assert wire.packed({"a": 1}, {}).rstrip() == b'PSTW8\x00\x00\x00{"format": 1, "head": {"a": 1}, "parts": []}'
-    framed = encoding.framed({"a": 1})
+    framed = codec.framed({"a": 1})
     assert (framed[:4], framed[24:44]) == (b"PSTK", b'{"format":2,"a":1}  ')
 
 
@@ -237,7 +239,7 @@ def test_the_lease_the_note_and_the_failure(tmp_path: Path) -> None:
     say_failed(store, 1, ps.PlanError("a", "b", "c"))
     told = json.loads((tmp_path / "penstock/said/failed-000000001").read_bytes())
     assert told == {"epoch": 1, "what": "a", "why": "b", "instead": "c"}
-    repaired.put(store, [repaired.Repaired(("s", "0", 7), {"x": 1})])
+    replay.put(store, [replay.Repaired(("s", "0", 7), {"x": 1})])
     assert unsealed((tmp_path / "penstock/repaired/000000000001").read_bytes(), "")["rows"] == [["s", "0", 7, {"x": 1}]]
 
 
@@ -263,18 +265,18 @@ class Handle:
 
 def test_the_schema_of_the_state() -> None:
     handle = Handle()
-    shard.Shard.init(object.__new__(shard.Shard), handle)
+    shard_processor.Shard.init(object.__new__(shard_processor.Shard), handle)
     name, key, value = handle.asked
     assert (name, key.simpleString(), value.simpleString()) == ("parts", "struct<part:string>", "struct<data:binary>")
-    assert shard._HEAD == "head"
-    assert packets.PACKETS == "shard int, kind string, payload binary"
-    assert packets.WORDS == "shard int, kind string, head string, payload binary"
-    assert packets.shard_ids(4).ids == (12, 6, 2, 0)
+    assert shard_processor._HEAD == "head"
+    assert messages.PACKETS == "shard int, kind string, payload binary"
+    assert messages.WORDS == "shard int, kind string, head string, payload binary"
+    assert messages.shard_ids(4).ids == (12, 6, 2, 0)
 
 
 def test_the_value_of_a_shard() -> None:
     value = written_kept(Kept(b"head", {"a": b"small"}, {"b": 2}, {"b": 9}))
-    assert encoding.unframed(value)[0] == {
+    assert codec.unframed(value)[0] == {
         "format": 2,
         "head": 4,
         "pieces": {"b": 2},
@@ -284,9 +286,9 @@ def test_the_value_of_a_shard() -> None:
 
 
 def test_what_streams_are_called() -> None:
-    assert [packets.at(stage, kind) for stage in (0, 2) for kind in (packets.rows_of("x"), packets.late_of(1))] == [
+    assert [messages.at(stage, kind) for stage in (0, 2) for kind in (messages.rows_of("x"), messages.late_of(1))] == [
         "rows:x", "late:1", "2/rows:x", "2/late:1"]  # fmt: skip
-    assert [packets.late_of(0), packets.PANES, packets.BAD, packets.ARCHIVE] == [
+    assert [messages.late_of(0), messages.PANES, messages.BAD, messages.ARCHIVE] == [
         "late",
         "panes",
         "quarantine",
@@ -296,8 +298,8 @@ def test_what_streams_are_called() -> None:
 
 
 def test_the_clock_of_tasks() -> None:
-    assert property.NAME == "penstock.clock"
-    assert keys_of(property.TaskClock("l", 1, (), 2)) == "lineage batch watermarks before newest"
+    assert task_clock.NAME == "penstock.clock"
+    assert keys_of(task_clock.TaskClock("l", 1, (), 2)) == "lineage batch watermarks before newest"
 
 
 # Positions of sources
@@ -321,16 +323,16 @@ def test_positions(tmp_path: Path) -> None:
 
 def test_positions_of_kafka() -> None:
     topics, logs = {"t": Topic("id", ("t/0", "t/1"))}, {"t/0": Log(0, 9, 9), "t/1": Log(2, 5, 7)}
-    begun = position.begun(topics, logs, {"t/0": 0, "t/1": 2}, {"t/0": 9}, 11)
+    begun = offsets.begun(topics, logs, {"t/0": 0, "t/1": 2}, {"t/0": 9}, 11)
     assert begun == {
         "begun": True, "ids": {"t": "id"}, "partitions": {"t/0": [0, 9], "t/1": [2, 5]}, "stop": {"t/0": 9},
         "held": {"t/1": [5, 7, 11]}, "lost": {},
     }  # fmt: skip
-    assert position.advanced(begun, topics, logs, {}, {"t/0": 9}, 12, 4) == {
+    assert offsets.advanced(begun, topics, logs, {}, {"t/0": 9}, 12, 4) == {
         "begun": True, "ids": {"t": "id"}, "partitions": {"t/0": [3, 9], "t/1": [3, 5]}, "stop": {"t/0": 9},
         "held": {"t/1": [5, 7, 11]}, "lost": {},
     }  # fmt: skip
-    assert position.UNBEGUN.keys() == begun.keys()
+    assert offsets.UNBEGUN.keys() == begun.keys()
 
 
 def test_readers_are_called_as_they_were() -> None:
@@ -410,10 +412,10 @@ def test_the_ledger_in_kafka() -> None:
     )
     sink = ps.to_kafka("t", servers="h:9092")
     assert isinstance(sink, Kafka)
-    assert (kafka_progress._parsed(sink, value), PROGRESS) == (found, "penstock-progress")
+    assert (ledger._parsed(sink, value), PROGRESS) == (found, "penstock-progress")
     assert sink.transactional_id == "penstock-t"
-    assert (kafka_records.TIMING, kafka_records.INDEX, kafka_records.BATCH) == (
-        "penstock.timing", "penstock.index", "penstock.batch")  # fmt: skip
+    assert (records.TIMING, records.INDEX, records.BATCH) == (
+        "penstock.timing", "penstock.index", "penstock.runtime.batch")  # fmt: skip
 
 
 def test_groups_of_consumers() -> None:
@@ -436,7 +438,7 @@ def test_fingerprints_of_rows() -> None:
 
 
 def test_columns_of_outputs() -> None:
-    from penstock.targets import output_schema
+    from penstock.plan.output_schemas import output_schema
 
     panes = clicks().key_by("user").window(ps.tumbling("1 minute")).aggregate(n=ps.rows())
     assert {kind: output_schema(panes.plan, kind).names for kind in ("panes", "late", "quarantine", "archive")} == {

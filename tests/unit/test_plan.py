@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
-from penstock.expression import expression
-from penstock.inference import CASTS, FUNCTIONS
-from penstock.sql import _INFIX, _PREFIXED
-from penstock.windowed import Panes
+from penstock.api.windowed import Panes
+from penstock.expressions.builder import expression
+from penstock.expressions.inference import CASTS, FUNCTIONS
+from penstock.expressions.parser import _INFIX, _PREFIXED
 
 
 def scores(watermark="2 minutes", trigger=None, window=None, lateness="1 hour"):

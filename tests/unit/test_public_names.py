@@ -82,10 +82,10 @@ script.batch("at     v\\n12:00  3\\n12:07  4")
 script.batch()
 script.expect({"total": 3, "start": "12:00"})
 
-NEED_ARROW = ("penstock.arrow", "penstock.engine", "penstock.testing.columnar", "penstock.testing.faults",
-              "penstock.testing.plugin", "penstock.testing.recording", "penstock.monitor.sample",
-              "penstock.monitor.why", "penstock.monitor.advise", "penstock.dashboard",
-              "penstock.sources.reading", "penstock.sinks.writing", "penstock.sinks.fingerprint", "penstock.checkpoint",
+NEED_ARROW = ("penstock.types.arrow", "penstock.engine", "penstock.engine.in_process", "tests.faults.campaign",
+              "penstock.testing.pytest_plugin", "penstock.testing.recording", "penstock.observability.sampling",
+              "penstock.observability.why", "penstock.observability.advise", "penstock.dashboard",
+              "penstock.connectors.formats", "penstock.connectors", "penstock.connectors.fingerprint", "penstock.checkpoint",
               "penstock.spark", "penstock.cli")
 for module in pkgutil.walk_packages(ps.__path__, "penstock."):
     if not module.name.startswith(NEED_ARROW) and not module.name.endswith("__main__"):

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 import penstock as ps
-from penstock.instant import parse
+from penstock.diagnostics.user_functions import message_of
 from penstock.testing import Script
-from penstock.user_error import message_of
+from penstock.types.timestamps import parse
 
 EVENTS = ps.events("at timestamp, v long, k string")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.rules import Rules
+from penstock.runtime.broadcast_rules import Rules
 from penstock.testing import Script
 
 

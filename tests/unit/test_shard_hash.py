@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from penstock.arrow import arrow_type
-from penstock.engine.keys import canonical, hashes
-from penstock.shard import key_hash, murmur64a, shard_of
+from penstock.engine.columns.keys import canonical, hashes
+from penstock.engine.shuffle.partition import key_hash, murmur64a, shard_of
+from penstock.types.arrow import arrow_type
 
 # A change of any of these moves keys to other shards than the checkpoints of users have them in.
 GOLDEN = [

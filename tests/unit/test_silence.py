@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import penstock as ps
-from penstock.instant import parse, show
 from penstock.testing import Script
+from penstock.types.timestamps import parse, show
 
 
 @pytest.fixture

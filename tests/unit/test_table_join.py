@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.engine.combine import Rows
+from penstock.engine.ingest.pre_aggregate import Rows
 from penstock.engine.operators.table_join import TableOperator
-from penstock.engine.windows import Clock
+from penstock.engine.windows.lifecycle import Clock
 from penstock.errors import PlanError
-from penstock.instant import MAX_TIME
-from penstock.reference.accumulate import Record
+from penstock.plan.operators.table_join import table_rule
+from penstock.plan.stage import Side
+from penstock.reference.aggregates import Record
 from penstock.reference.operators.table_join import TableMachine
-from penstock.schema import schema
-from penstock.stage import Side
-from penstock.table_join import table_rule
+from penstock.types.schema import schema
+from penstock.types.timestamps import MAX_TIME
 from tests.laws.joining import Both, Step
 
 ORDERS = Side("orders", schema("customer long, amount double"), ("customer",))

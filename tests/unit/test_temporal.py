@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.engine.combine import Rows
-from penstock.engine.operators.temporal import TemporalOperator
-from penstock.engine.windows import Clock
+from penstock.engine.ingest.pre_aggregate import Rows
+from penstock.engine.operators.temporal_join import TemporalOperator
+from penstock.engine.windows.lifecycle import Clock
 from penstock.errors import PlanError
-from penstock.instant import parse
-from penstock.reference.accumulate import Record
-from penstock.reference.operators.temporal import TemporalMachine
-from penstock.schema import schema
-from penstock.stage import Side
-from penstock.temporal import temporal_rule
+from penstock.plan.operators.temporal_join import temporal_rule
+from penstock.plan.stage import Side
+from penstock.reference.aggregates import Record
+from penstock.reference.operators.temporal_join import TemporalMachine
+from penstock.types.schema import schema
+from penstock.types.timestamps import parse
 from tests.laws.joining import Both, Step
 
 ORDERS = Side("orders", schema("currency string, at timestamp, amount double"), ("currency",))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from penstock.spark.throttle import FIRST_ROWS, LEAST_ROWS, Throttle, allowed, next_rows
-from penstock.spark.waiting import Times
+from penstock.coordinator.rate_limit import FIRST_ROWS, LEAST_ROWS, Throttle, allowed, next_rows
+from penstock.coordinator.sink_retry import Times
 
 
 @pytest.mark.parametrize(

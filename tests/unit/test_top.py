@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.join import join_rule
+from penstock.plan.operators.join import join_rule
+from penstock.plan.operators.top_n import top_rule
 from penstock.testing import Script
-from penstock.top import top_rule
 
 ENGINES = ("reference", "columnar")
 
@@ -125,7 +125,7 @@ def test_what_reads_a_running_top_is_corrected(engine: str) -> None:
 
 
 def test_what_stands_is_known_by_key_and_rank() -> None:
-    from penstock.targets import target_of
+    from penstock.plan.output_schemas import target_of
 
     top = bids().key_by("auction").top(2, by="price")
     target = target_of(top.stage, "rows", "one", "rows")
@@ -210,8 +210,8 @@ def test_of_many_keys_what_stands_is_what_a_sort_finds() -> None:
 
 
 def test_a_database_keeps_what_stands(tmp_path: Path) -> None:
-    from penstock.sinks.sink import Batch
-    from penstock.targets import target_of
+    from penstock.connectors.sink import Batch
+    from penstock.plan.output_schemas import target_of
 
     top = bids("auction long, price long").key_by("auction").top(2, by="price")
     target = target_of(top.stage, "rows", "one", "rows")

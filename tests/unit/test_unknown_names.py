@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock import written_elsewhere as elsewhere
+from penstock.api.pipeline import Branch, Output, Pipeline
+from penstock.diagnostics import other_libraries as elsewhere
+from penstock.diagnostics.unknown_names import UnknownName, WrongCall
 from penstock.errors import PenstockError, PlanError
-from penstock.keyed_call import Context
-from penstock.pipeline import Branch, Output, Pipeline
-from penstock.unknown_names import UnknownName, WrongCall
-from penstock.whole_table import Table
+from penstock.plan.tables import Table
+from penstock.runtime.process_context import Context
 
 SCORES = ps.events("team string, points long, at timestamp")
 TIMED = SCORES.event_time("at", watermark=ps.bounded("5 seconds"))

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.batch import Counts
-from penstock.checkpoint.clock_file import Clocks
+from penstock.checkpoint.clock import Clocks
 from penstock.errors import TooManyBadRows
+from penstock.runtime.batch import Counts
 
 pytest.importorskip("pyspark")
 
+from penstock.coordinator.batch_result import Heard, Part
+from penstock.coordinator.unusable_input import Unusable
 from penstock.engine.outputs import quarantine_table
-from penstock.engine.wire import packed
-from penstock.plan import ALL
-from penstock.spark.gather import Heard, Part
-from penstock.spark.unusable import Unusable
+from penstock.engine.shuffle.codec import packed
+from penstock.plan.stages import ALL
 
 TIMED = ps.events("team string, points long, at timestamp", name="scores").event_time("at", watermark=ps.ascending())
 OTHER = ps.events("team string, at timestamp", name="teams").event_time("at", watermark=ps.ascending())

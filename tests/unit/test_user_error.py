@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import penstock as ps
+from penstock.connectors.sink import Batch
+from penstock.connectors.sink_errors import SinkError
+from penstock.diagnostics.user_functions import failure, message_of, shown
 from penstock.errors import DataError
-from penstock.sinks.errors import SinkError
-from penstock.sinks.sink import Batch
 from penstock.testing import Script
-from penstock.user_error import failure, message_of, shown
 
 HERE = "test_user_error.py"
 ROWS = "at timestamp, v long, token string, note string"
@@ -295,8 +295,8 @@ def test_foreach_batch_that_fails_says_where_and_in_which_batch() -> None:
 def test_a_quarantined_row_has_the_fingerprint_it_had_before_its_function_was_moved() -> None:
     """A batch that is played again after its file was edited is the same batch."""
     pa = pytest.importorskip("pyarrow")
-    from penstock.sinks.fingerprint import fingerprint, fingerprint_of
-    from penstock.targets import quarantine_schema
+    from penstock.connectors.fingerprint import fingerprint, fingerprint_of
+    from penstock.plan.output_schemas import quarantine_schema
 
     def table(reason: str) -> Any:
         return pa.table([["s"], ["0"], [1], ["map"], [reason], ["{}"]], schema=quarantine_schema())

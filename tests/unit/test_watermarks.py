@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import penstock as ps
-from penstock.batch import Tick
-from penstock.instant import MIN_TIME, parse, show
+from penstock.runtime.batch import Tick
 from penstock.testing import Script
+from penstock.types.timestamps import MIN_TIME, parse, show
 
 
 @pytest.fixture

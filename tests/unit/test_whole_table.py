@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock as ps
-from penstock.flow import flow_of
-from penstock.sources.source import Chunk, Offsets
-from penstock.sources.table import WholeTable
+from penstock.connectors.source import Chunk, Offsets
+from penstock.connectors.table import WholeTable
+from penstock.plan.graph import flow_of
 from penstock.testing import Script
 
 MINUTE = 60_000_000
@@ -323,7 +323,7 @@ def test_two_tables_of_one_name_are_refused_and_one_may_be_read_twice() -> None:
 
 
 def test_prove_says_that_it_cannot_play_a_table(tmp_path: Path) -> None:
-    from penstock.testing.crash.tape import recorded
+    from penstock.testing.crash.input_tape import recorded
 
     table = ps.table([{"code": "DE", "name": "Germany"}], schema=COLUMNS)
     scores = ps.game_scores(events=10).event_time("at", watermark=ps.bounded("1 second"))

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 import penstock as ps
-from penstock.instant import MAX_TIME, MIN_TIME, parse, plus
 from penstock.testing import Script
+from penstock.types.timestamps import MAX_TIME, MIN_TIME, parse, plus
 
 HOUR = 3_600_000_000
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.checkpoint.clock_file import FOLDER
-from penstock.cli.loading import load
+from penstock.api.loader import load
+from penstock.checkpoint.clock import FOLDER
 from penstock.cli.main import main
-from penstock.instant import parse
-from penstock.monitor.recorder import FOLDER as MONITOR
+from penstock.observability.recorder import FOLDER as MONITOR
 from penstock.testing.recording import play
+from penstock.types.timestamps import parse
 
 NOON = parse("2026-05-01T12:00:00Z")
 SECOND = 1_000_000
@@ -192,14 +192,14 @@ def test_another_plan_is_refused(game: Game) -> None:
 def test_sources_that_cannot_be_read_twice(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("team_scores.py").write_text(PIPELINE.replace('ps.directory("scores", schema=', "ps.events("))
     # That the sources differ is not asked here.
-    monkeypatch.setattr("penstock.monitor.why.replay.refuse_foreign", lambda *arguments: None)
+    monkeypatch.setattr("penstock.observability.why.replay.refuse_foreign", lambda *arguments: None)
     assert "the source 'scores' is handed in" in game.why(*WHOLE)[2]
 
 
 def test_windows_after_other_stages(tmp_path: Path) -> None:
-    from penstock.checkpoint.store import LocalStore
-    from penstock.monitor.why.panes import WindowWhy, why_window
-    from penstock.monitor.why.replay import replay_of
+    from penstock.observability.why.panes import WindowWhy, why_window
+    from penstock.observability.why.replay import replay_of
+    from penstock.storage.local import LocalStore
     from penstock.testing.recording import recorded_script
 
     stream = ps.events("id string, at timestamp").event_time("at", watermark=ps.bounded("0"))

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 import penstock as ps
-from penstock.instant import MAX_TIME, parse
-from penstock.monitor.why.drivers import AHEAD, ASIDE, ENDED, SAID, UNKNOWN
-from penstock.monitor.why.late import EventWhy, why_event
-from penstock.monitor.why.words import lines
+from penstock.observability.why.event_fate import EventWhy, why_event
+from penstock.observability.why.text import lines
+from penstock.observability.why.watermark_drivers import AHEAD, ASIDE, ENDED, SAID, UNKNOWN
 from penstock.testing import Script
 from penstock.testing.recording import recorded_script
+from penstock.types.timestamps import MAX_TIME, parse
 from tests.why.test_why_panes import by_hand, replayed
 
 SECOND = 1_000_000

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.checkpoint.store import LocalStore
-from penstock.instant import parse
-from penstock.monitor.why.panes import KeyWhy, WindowWhy, why_window
-from penstock.monitor.why.replay import Replay, key_texts, replay_of
+from penstock.observability.why.panes import KeyWhy, WindowWhy, why_window
+from penstock.observability.why.replay import Replay, key_texts, replay_of
+from penstock.storage.local import LocalStore
 from penstock.testing import Script
+from penstock.testing.case_player import pipeline as described, play_step
 from penstock.testing.cases import Case, read
-from penstock.testing.player import pipeline as described, play_step
 from penstock.testing.recording import recorded_script
+from penstock.types.timestamps import parse
 
 EXAMPLES = Path(__file__).parents[1] / "examples/worked.toml"
 BOOK = Path(__file__).parents[1] / "book/streaming_systems.toml"

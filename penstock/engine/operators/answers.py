@@ -8,12 +8,12 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from penstock.arrow import one_batch, to_arrow
-from penstock.asking import Asker
-from penstock.engine.cells import concat_arrays, take_column
-from penstock.engine.keys import canonical, hashes, key_codes
-from penstock.engine.operators.keyed_columns import user_rows
-from penstock.enrich import Enrich
+from penstock.engine.columns.keys import canonical, hashes, key_codes
+from penstock.engine.operators.process.state import user_rows
+from penstock.engine.windows.partials import concat_arrays, take_column
+from penstock.plan.operators.enrich import Enrich
+from penstock.runtime.async_calls import Asker
+from penstock.types.arrow import one_batch, to_arrow
 
 
 @dataclass(frozen=True, slots=True)

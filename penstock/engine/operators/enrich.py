@@ -7,20 +7,20 @@ from collections.abc import Callable, Container, Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.arrow import arrow_schema
-from penstock.engine.cells import take_arrays, take_column
-from penstock.engine.combine import Rows
-from penstock.engine.encoding import framed, unframed
-from penstock.engine.keys import Keys, canonical, hashes, key_codes
-from penstock.engine.memory import Saved
+from penstock.engine.columns.keys import Keys, canonical, hashes, key_codes
+from penstock.engine.ingest.pre_aggregate import Rows
 from penstock.engine.operators.answers import Answerer, Answers, Directly, joined_answers
-from penstock.engine.operators.kept_answers import Answered, Runs, last, new_run, run_read, run_said, since, tidy
-from penstock.engine.operators.kept_runs import written
-from penstock.engine.operators.operator import BadRow, Emitted, Outgoing
-from penstock.engine.windows import Clock
-from penstock.enrich import STEP, Enrich
-from penstock.instant import MAX_TIME, plus
-from penstock.stage import MAIN, Side
+from penstock.engine.operators.enrich_cache import Answered, Runs, last, new_run, run_read, run_said, since, tidy
+from penstock.engine.operators.protocol import BadRow, Emitted, Outgoing
+from penstock.engine.state.codec import framed, unframed
+from penstock.engine.state.row_runs import written
+from penstock.engine.state.snapshot import Saved
+from penstock.engine.windows.lifecycle import Clock
+from penstock.engine.windows.partials import take_arrays, take_column
+from penstock.plan.operators.enrich import STEP, Enrich
+from penstock.plan.stage import MAIN, Side
+from penstock.types.arrow import arrow_schema
+from penstock.types.timestamps import MAX_TIME, plus
 
 
 class Enriching:

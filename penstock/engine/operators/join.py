@@ -12,23 +12,23 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.cells import take_column
-from penstock.engine.combine import Rows
-from penstock.engine.encoding import framed, unframed
-from penstock.engine.keys import equal
-from penstock.engine.memory import Saved
-from penstock.engine.operators.index import expanded, united
-from penstock.engine.operators.joined_rows import Given, Joined
-from penstock.engine.operators.kept_rows import Stored, concat_stored, kept_rows
-from penstock.engine.operators.kept_runs import Run, Shelf, run_names, run_parts, run_read, run_said, written
+from penstock.engine.columns.keys import equal
+from penstock.engine.ingest.pre_aggregate import Rows
+from penstock.engine.operators.join_bounds import Reach, left_reach, right_reach
+from penstock.engine.operators.join_output import Given, Joined
 from penstock.engine.operators.netting import left_over
-from penstock.engine.operators.operator import Emitted
-from penstock.engine.operators.reaching import Reach, left_reach, right_reach
-from penstock.engine.windows import Clock
-from penstock.instant import MAX_TIME, MIN_TIME, plus
-from penstock.join import Join, Together
-from penstock.joined import right_columns
-from penstock.stage import MAIN, Side
+from penstock.engine.operators.protocol import Emitted
+from penstock.engine.state.codec import framed, unframed
+from penstock.engine.state.row_runs import Run, Shelf, run_names, run_parts, run_read, run_said, written
+from penstock.engine.state.rows import Stored, concat_stored, kept_rows
+from penstock.engine.state.snapshot import Saved
+from penstock.engine.state.time_index import expanded, united
+from penstock.engine.windows.lifecycle import Clock
+from penstock.engine.windows.partials import take_column
+from penstock.plan.operators.join import Join, Together
+from penstock.plan.operators.join_schema import right_columns
+from penstock.plan.stage import MAIN, Side
+from penstock.types.timestamps import MAX_TIME, MIN_TIME, plus
 
 Runs = tuple[Run, ...]
 

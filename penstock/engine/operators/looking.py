@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.engine.combine import Rows
-from penstock.engine.operators.joined_rows import Given, Joined
-from penstock.engine.operators.kept_rows import Stored
-from penstock.engine.operators.operator import Outgoing
-from penstock.engine.operators.versions import Table
-from penstock.joined import right_columns
-from penstock.stage import MAIN, Side
-from penstock.table_join import TableJoin
-from penstock.temporal import UNMATCHED, TemporalJoin
+from penstock.engine.ingest.pre_aggregate import Rows
+from penstock.engine.operators.join_output import Given, Joined
+from penstock.engine.operators.protocol import Outgoing
+from penstock.engine.operators.version_table import Table
+from penstock.engine.state.rows import Stored
+from penstock.plan.operators.join_schema import right_columns
+from penstock.plan.operators.table_join import TableJoin
+from penstock.plan.operators.temporal_join import UNMATCHED, TemporalJoin
+from penstock.plan.stage import MAIN, Side
 
 
 class Lookup:

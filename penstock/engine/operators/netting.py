@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.keys import canonical, numbered, side_by_side
+from penstock.engine.columns.keys import canonical, numbered, side_by_side
 
 
 def left_over(columns: Sequence[pa.Array], signs: np.ndarray, ties: Sequence[np.ndarray] = ()) -> np.ndarray:

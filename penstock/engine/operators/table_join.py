@@ -10,19 +10,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from penstock.engine.combine import Rows
-from penstock.engine.encoding import framed, unframed
-from penstock.engine.memory import Saved
-from penstock.engine.numbers import constant
-from penstock.engine.operators.kept_rows import Stored, kept_rows
-from penstock.engine.operators.kept_runs import Run, run_names, run_parts, run_read, run_said, written
+from penstock.engine.columns.constants import constant
+from penstock.engine.ingest.pre_aggregate import Rows
 from penstock.engine.operators.looking import Lookup, deletions
-from penstock.engine.operators.operator import Emitted
-from penstock.engine.operators.versions import put
-from penstock.engine.windows import Clock
-from penstock.instant import MAX_TIME
-from penstock.stage import Side
-from penstock.table_join import TableJoin
+from penstock.engine.operators.protocol import Emitted
+from penstock.engine.operators.version_table import put
+from penstock.engine.state.codec import framed, unframed
+from penstock.engine.state.row_runs import Run, run_names, run_parts, run_read, run_said, written
+from penstock.engine.state.rows import Stored, kept_rows
+from penstock.engine.state.snapshot import Saved
+from penstock.engine.windows.lifecycle import Clock
+from penstock.plan.operators.table_join import TableJoin
+from penstock.plan.stage import Side
+from penstock.types.timestamps import MAX_TIME
 
 Memory = tuple[Run, ...]
 ALWAYS = 0

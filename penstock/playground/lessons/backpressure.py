@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from penstock.playground.control import Choice, Slider, Values
+from penstock.coordinator.rate_limit import next_rows
+from penstock.playground.code_samples import Written, program
+from penstock.playground.controls import Choice, Slider, Values
 from penstock.playground.lesson import Lesson, Preset
 from penstock.playground.scene import Figure, Lines, Scene, Step
-from penstock.playground.written import Written, program
-from penstock.spark.throttle import next_rows
 
 TICKS, TICK, FIXED = 80, 3, 0.4
 SLOW = (60, 120)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from penstock.playground.control import Choice, Slider, Values, seed
+from penstock.playground.code_samples import Written, program
+from penstock.playground.controls import Choice, Slider, Values, seed
 from penstock.playground.lesson import Lesson, Preset
-from penstock.playground.playing import MINUTE, NOON, SECOND, Event, batches, play
+from penstock.playground.sample_streams import scores
 from penstock.playground.scene import Figure, Picture, Scene, Table
-from penstock.playground.streams import scores
-from penstock.playground.written import Written, program
+from penstock.playground.simulation import MINUTE, NOON, SECOND, Event, batches, play
 
 SKEW = {"None": "None", "1 minute": '"1 minute"', "5 minutes": '"5 minutes"', "1 hour": '"1 hour"'}
 MINUTES = 10

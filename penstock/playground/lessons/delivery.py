@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from penstock.playground.control import Choice, Slider, Values, seed
+from penstock.humanize import many
+from penstock.playground.code_samples import Written, program
+from penstock.playground.controls import Choice, Slider, Values, seed
 from penstock.playground.lesson import Lesson, Preset
 from penstock.playground.scene import Bars, Figure, Rows, Scene, Step, Table
-from penstock.playground.written import Written, program
-from penstock.wording import many
 
 MODES = {"at_most_once": "at most once", "at_least_once": "at least once", "exactly_once": "exactly once"}
 BATCHES = 6

@@ -6,12 +6,12 @@ import random
 from collections import Counter
 from itertools import accumulate
 
-from penstock.playground.control import Choice, Slider, Values, seed
+from penstock.engine.shuffle.partition import shard_of
+from penstock.playground.code_samples import Written, program
+from penstock.playground.controls import Choice, Slider, Values, seed
 from penstock.playground.lesson import Lesson, Preset
-from penstock.playground.playing import MINUTE, NOON, SECOND, Batch, Event, play
 from penstock.playground.scene import Bars, Figure, Rows, Scene, Step, Table
-from penstock.playground.written import Written, program
-from penstock.shard import shard_of
+from penstock.playground.simulation import MINUTE, NOON, SECOND, Batch, Event, play
 
 BATCHES, PER_BATCH, KEYS = 6, 60, 8
 WRITTEN = Written(watermark='ps.bounded("5 seconds")', window='ps.tumbling("1 minute")')

@@ -5,18 +5,18 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from penstock.event_time import bounded
-from penstock.handed_in import events
-from penstock.instant import show
-from penstock.monitor.plane import COUNTED, LATE, Dot, Mark, Plane
-from penstock.playground.control import Choice, Slider, Values, seed
+from penstock.api.events import events
+from penstock.api.stream import Rows as Joined, Stream
+from penstock.model.watermarks import bounded
+from penstock.observability.time_plane import COUNTED, LATE, Dot, Mark, Plane
+from penstock.playground.code_samples import program
+from penstock.playground.controls import Choice, Slider, Values, seed
 from penstock.playground.lesson import Lesson, Preset
-from penstock.playground.playing import MINUTE, NOON, SECOND
+from penstock.playground.sample_streams import at
 from penstock.playground.scene import Figure, Lines, Picture, Rows, Scene, Step, Table
-from penstock.playground.streams import at
-from penstock.playground.written import program
-from penstock.stream import Rows as Joined, Stream
+from penstock.playground.simulation import MINUTE, NOON, SECOND
 from penstock.testing.script import Script
+from penstock.types.timestamps import show
 
 MINUTES = 14
 # One impression, clicks around the edges of its range, an impression that nobody clicks on, and a pair that moves W.

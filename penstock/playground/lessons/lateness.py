@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.instant import show
-from penstock.playground.control import Choice, Slider, Values
+from penstock.playground.code_samples import Written, program
+from penstock.playground.controls import Choice, Slider, Values
 from penstock.playground.lesson import Lesson, Preset
-from penstock.playground.playing import SECOND, Batch, Event, Run, answer, named, play
+from penstock.playground.sample_streams import at
 from penstock.playground.scene import Figure, Picture, Rows, Scene, Table
-from penstock.playground.streams import at
-from penstock.playground.written import Written, program
+from penstock.playground.simulation import SECOND, Batch, Event, Run, answer, named, play
+from penstock.types.timestamps import show
 
 OTHERS = tuple((f"14:{m}:00", f"14:{m}:02", "others") for m in range(30, 44))
 PHONE = tuple((f"14:32:{n * 60 // 200:02d}", "14:47:00", "phone") for n in range(200))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from penstock.playground.control import Choice, Slider, Values
+from penstock.playground.code_samples import program
+from penstock.playground.controls import Choice, Slider, Values
 from penstock.playground.lesson import Lesson, Preset
 from penstock.playground.scene import Figure, Lane, Log, Rows, Scene, Step, Table
-from penstock.playground.written import program
 
 PARTITIONS = 2
 OTHERS = ("others write d1 and d2, without a transaction", ("write", "", "0 d1", "1 d2"))

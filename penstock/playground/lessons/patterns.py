@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.event_time import bounded
-from penstock.handed_in import events
-from penstock.instant import show
-from penstock.monitor.plane import COUNTED, LATE, Dot, Mark, Plane
-from penstock.pattern import Skip, no_skip, past_last, pattern
-from penstock.playground.control import Choice, Slider, Values, Word
+from penstock.api.events import events
+from penstock.api.stream import Rows as Matches
+from penstock.model.watermarks import bounded
+from penstock.observability.time_plane import COUNTED, LATE, Dot, Mark, Plane
+from penstock.plan.operators.pattern import Skip, no_skip, past_last, pattern
+from penstock.playground.code_samples import program
+from penstock.playground.controls import Choice, Slider, Values, Word
 from penstock.playground.lesson import Lesson, Preset
-from penstock.playground.playing import MINUTE, NOON, SECOND
 from penstock.playground.scene import Figure, Lines, Picture, Rows, Scene, Step, Table
-from penstock.playground.written import program
-from penstock.stream import Rows as Matches
+from penstock.playground.simulation import MINUTE, NOON, SECOND
 from penstock.testing.script import Script
+from penstock.types.timestamps import show
 
 COLUMNS = "user string, result string, at timestamp"
 FAILED, WAY = "result = 'F'", 5 * SECOND

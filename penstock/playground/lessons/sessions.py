@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from penstock.instant import show
+from penstock.playground.code_samples import Written, program
 from penstock.playground.consumer import kept
-from penstock.playground.control import Choice, Slider, Values
+from penstock.playground.controls import Choice, Slider, Values
 from penstock.playground.lesson import Lesson, Preset
-from penstock.playground.playing import MINUTE, Batch, Event, Run, play
+from penstock.playground.sample_streams import at
 from penstock.playground.scene import Figure, Picture, Rows, Scene, Table
-from penstock.playground.streams import at
-from penstock.playground.written import Written, program
+from penstock.playground.simulation import MINUTE, Batch, Event, Run, play
+from penstock.types.timestamps import show
 
 BEGIN, FIRST, SECOND, SEEN = at("12:10"), at("12:10"), at("12:25"), at("13:00")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from penstock.instant import show
-from penstock.playground.control import Choice, Slider, Values, Word
+from penstock.playground.code_samples import Written, program
+from penstock.playground.controls import Choice, Slider, Values, Word
 from penstock.playground.lesson import Lesson, Preset
-from penstock.playground.playing import MINUTE, SECOND, Batch, Event, Run, play
+from penstock.playground.sample_streams import at
 from penstock.playground.scene import Figure, Picture, Scene, Table
-from penstock.playground.streams import at
-from penstock.playground.written import Written, program
+from penstock.playground.simulation import MINUTE, SECOND, Batch, Event, Run, play
+from penstock.types.timestamps import show
 
 HOURLY = (("09:00:00", "09:43:12"), ("09:55:00", "10:05:00"))
 STORIES: dict[str, tuple[tuple[str, str], ...]] = {

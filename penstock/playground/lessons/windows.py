@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from penstock.instant import show
-from penstock.playground.control import Choice, Slider, Values, seed
+from penstock.humanize import many
+from penstock.playground.code_samples import Written, program
+from penstock.playground.controls import Choice, Slider, Values, seed
 from penstock.playground.lesson import Lesson, Preset
-from penstock.playground.playing import MINUTE, NOON, SECOND, Batch, Event, Run, batches, play
+from penstock.playground.sample_streams import scores
 from penstock.playground.scene import Figure, Picture, Scene, Table
-from penstock.playground.streams import scores
-from penstock.playground.written import Written, program
-from penstock.wording import many
+from penstock.playground.simulation import MINUTE, NOON, SECOND, Batch, Event, Run, batches, play
+from penstock.types.timestamps import show
 
 KINDS = {"tumbling": "Tumbling", "sliding": "Sliding", "session": "Session", "global": "Global"}
 # How many batches, and how many dots in each: a count is looked at when a batch has ended.

@@ -6,7 +6,7 @@ async function started() {
   const python = await loadPyodide();
   const archive = await (await fetch("penstock.zip")).arrayBuffer();
   python.unpackArchive(archive, "zip");
-  return python.runPython("from penstock.playground.answering import answer; answer");
+  return python.runPython("from penstock.playground.api import answer; answer");
 }
 
 const engine = started();

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.asking import Answer, Asker
-from penstock.decode import for_users
-from penstock.enrich import STEP, Enrich
-from penstock.instant import MAX_TIME, plus
-from penstock.reference.accumulate import Record, canonical
-from penstock.reference.operators.operator import Bad, Emitted, Out
-from penstock.stage import MAIN, Side
+from penstock.plan.operators.enrich import STEP, Enrich
+from penstock.plan.stage import MAIN, Side
+from penstock.reference.aggregates import Record, canonical
+from penstock.reference.operators.protocol import Bad, Emitted, Out
+from penstock.runtime.async_calls import Answer, Asker
+from penstock.types.timestamps import MAX_TIME, plus
+from penstock.types.validate import for_users
 
 Question = tuple[Any, ...]
 

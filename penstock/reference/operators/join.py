@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.instant import MAX_TIME, MIN_TIME, plus
-from penstock.join import FOREVER, Bound, Join, Together
-from penstock.joined import right_columns
-from penstock.reference.accumulate import Record, canonical
-from penstock.reference.operators.operator import Emitted, Out
-from penstock.stage import MAIN, Side
+from penstock.plan.operators.join import FOREVER, Bound, Join, Together
+from penstock.plan.operators.join_schema import right_columns
+from penstock.plan.stage import MAIN, Side
+from penstock.reference.aggregates import Record, canonical
+from penstock.reference.operators.protocol import Emitted, Out
+from penstock.types.timestamps import MAX_TIME, MIN_TIME, plus
 
 Key = tuple[Any, ...]
 Place = tuple[str, int]

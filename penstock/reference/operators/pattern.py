@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.decode import for_users, reason_of
+from penstock.diagnostics.user_functions import user_error
 from penstock.errors import EvaluationError
-from penstock.instant import MAX_TIME, plus
-from penstock.match import TIMEOUTS, Match, Test, refs_of, too_many, unmeasurable
-from penstock.measure import Ref
-from penstock.node import LONG_MAX, LONG_MIN
-from penstock.pattern import Step
-from penstock.reference.accumulate import Record, canonical, order
-from penstock.reference.expression import evaluator
-from penstock.reference.operators.operator import Bad, Emitted, Out
-from penstock.stage import MAIN, Side
-from penstock.user_error import user_error
+from penstock.expressions.nodes import LONG_MAX, LONG_MIN
+from penstock.plan.operators.match import TIMEOUTS, Match, Test, refs_of, too_many, unmeasurable
+from penstock.plan.operators.measures import Ref
+from penstock.plan.operators.pattern import Step
+from penstock.plan.stage import MAIN, Side
+from penstock.reference.aggregates import Record, canonical, order
+from penstock.reference.expressions import evaluator
+from penstock.reference.operators.protocol import Bad, Emitted, Out
+from penstock.types.timestamps import MAX_TIME, plus
+from penstock.types.validate import for_users, reason_of
 
 Key = tuple[Any, ...]
 LOOP = "loop"

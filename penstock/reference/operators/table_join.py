@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.joined import right_columns
-from penstock.reference.accumulate import Record
-from penstock.reference.operators.operator import Emitted, Out
-from penstock.reference.operators.temporal import Key, key_of
-from penstock.stage import MAIN, Side
-from penstock.table_join import TableJoin
-from penstock.temporal import UNMATCHED
+from penstock.plan.operators.join_schema import right_columns
+from penstock.plan.operators.table_join import TableJoin
+from penstock.plan.operators.temporal_join import UNMATCHED
+from penstock.plan.stage import MAIN, Side
+from penstock.reference.aggregates import Record
+from penstock.reference.operators.protocol import Emitted, Out
+from penstock.reference.operators.temporal_join import Key, key_of
 
 
 class TableMachine:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 
-from penstock.testing.crash.plan import SHARD_POINTS, SINK_POINTS, Pace, kill_of
+from penstock.testing.crash.kill_schedule import SHARD_POINTS, SINK_POINTS, Pace, kill_of
 from penstock.testing.crash.process import Death, Kill, died
 from penstock.testing.crash.verdict import Checker, Verdict
 

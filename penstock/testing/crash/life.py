@@ -11,9 +11,9 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from penstock.pipeline import Pipeline
+from penstock.api.pipeline import Pipeline
+from penstock.testing.crash.input_tape import Tape
 from penstock.testing.crash.redirect import kept, life_of
-from penstock.testing.crash.tape import Tape
 
 SETTINGS, TAPE, CLOCKS = "settings.json", "tape.json", "clocks.json"
 CHECKPOINT = "checkpoint"
@@ -40,7 +40,7 @@ class Settings:
 
 def pipeline_of(runs: Path, folder: Path) -> Pipeline:
     """The user's pipeline as that life runs it."""
-    from penstock.cli.loading import load
+    from penstock.api.loader import load
 
     settings = Settings.load(runs)
     pipeline = load(settings.file)
@@ -49,10 +49,10 @@ def pipeline_of(runs: Path, folder: Path) -> Pipeline:
 
 def main(runs: str, folder: str) -> int:
     """Run until the tape has ended, then close every window."""
-    from penstock.checkpoint.store import CheckpointError
-    from penstock.cli.telling import tell
-    from penstock.plan import ALL
-    from penstock.progress import Progress
+    from penstock.api.progress import Progress
+    from penstock.error_display import tell
+    from penstock.plan.stages import ALL
+    from penstock.storage.local import CheckpointError
 
     def told(progress: Progress) -> None:
         print(json.dumps(progress.plain()), flush=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.killpoint import ASKED, GROUP
+from penstock.runtime.failpoints import ASKED, GROUP
 
 # A run that lives a few seconds is faster without the optimising compiler.
 FAST_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

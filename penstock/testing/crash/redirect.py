@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from penstock.api.pipeline import Output, Pipeline
+from penstock.connectors.console import Console
+from penstock.connectors.memory import Memory
 from penstock.errors import PenstockError, did_you_mean
-from penstock.pipeline import Output, Pipeline
-from penstock.sinks.console import Console
-from penstock.sinks.memory import Memory
-from penstock.targets import target_of
+from penstock.plan.output_schemas import target_of
+from penstock.testing.crash.input_tape import Tape
 from penstock.testing.crash.sink_rows import readable
-from penstock.testing.crash.tape import Tape
 
 # They keep nothing that could be looked at when the process is dead.
 FORGETFUL = (Console, Memory)
@@ -99,7 +99,7 @@ def _elsewhere(sink: Any, behind: str) -> dict[str, Any]:
     """A table or topic of a life's own, which the sink is to make; names of databases have an end."""
     if _has(sink, "table"):
         return {"table": f"{sink.table[:SHORT]}{behind}", "create": True}
-    from penstock.sinks.kafka_given import New
+    from penstock.connectors.kafka.sink_options import New
 
     made = New(1, None if sink.create is None else sink.create.replication)
     return {"topic": f"{sink.topic}{behind}", "progress_topic": f"{sink.progress_topic}{behind}", "create": made}
@@ -126,7 +126,7 @@ def _has(sink: Any, field: str) -> bool:
 
 def _named(pipeline: Pipeline) -> Iterator[tuple[str, Output]]:
     """Each output with the id that its ledger has, less the name of the pipeline."""
-    from penstock.spark.sink_targets import targets_of
+    from penstock.coordinator.sink_targets import targets_of
 
     for (sink, _, _), output in zip(targets_of(pipeline), pipeline.outputs, strict=True):
         yield sink.removeprefix(f"{pipeline.name}/"), output

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from penstock.checkpoint.store import CheckpointError
-from penstock.pipeline import Pipeline
-from penstock.plan import ALL
-from penstock.progress import Progress
+from penstock.api.pipeline import Pipeline
+from penstock.api.progress import Progress
+from penstock.plan.stages import ALL
+from penstock.storage.local import CheckpointError
 
 
 def run_out(pipeline: Pipeline, folder: str) -> None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from penstock.sinks.duckdb import Duckdb
-from penstock.sinks.files import Files
-from penstock.sinks.kafka import Kafka
-from penstock.sinks.kafka_shards import ParallelKafka
-from penstock.sinks.postgres import Postgres
-from penstock.sinks.sqlite import Sqlite
+from penstock.connectors.duckdb import Duckdb
+from penstock.connectors.files.sink import Files
+from penstock.connectors.kafka.sharded_sink import ParallelKafka
+from penstock.connectors.kafka.sink import Kafka
+from penstock.connectors.postgres.sink import Postgres
+from penstock.connectors.sqlite import Sqlite
 from penstock.testing.crash.verdict import Rows
 
 PATIENCE = 30.0
@@ -90,7 +90,7 @@ def _duckdb(sink: Any, target: Any) -> Held:
 
 
 def _files(sink: Any, target: Any) -> Held:
-    from penstock.sinks.files import read_files
+    from penstock.connectors.files.sink import read_files
 
     if not (Path(sink.path) / "_penstock").exists():
         return Held([])
@@ -131,8 +131,8 @@ def _kafka(sink: Any, target: Any) -> Held:
     """All committed records of the topic, which has one partition; each says in a header of which batch it is."""
     from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
-    from penstock.sinks.writing.kafka_clients import Heard, options
-    from penstock.sinks.writing.kafka_records import BATCH
+    from penstock.connectors.kafka.producer import Heard, options
+    from penstock.connectors.kafka.records import BATCH
 
     consumer = Consumer(options(sink, Heard(), **{
         "group.id": "penstock-prove", "enable.auto.commit": False, "isolation.level": "read_committed",
@@ -164,7 +164,7 @@ def _forget_kafka(sink: Any, target: Any) -> None:
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
-    from penstock.sinks.writing.kafka_clients import Heard, options
+    from penstock.connectors.kafka.producer import Heard, options
 
     admin = AdminClient(options(sink, Heard()))
     for done in admin.delete_topics([sink.topic, sink.progress_topic]).values():

@@ -1,0 +1,1 @@
+"""The demonstration: a file to run, and what it shows meanwhile."""

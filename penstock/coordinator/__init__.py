@@ -1,0 +1,1 @@
+"""The driver's protocol of a batch: collect, write the sinks, set the next clock. Never imports pyspark."""

@@ -1,0 +1,1 @@
+"""Operations on columns that pyarrow and numpy lack."""

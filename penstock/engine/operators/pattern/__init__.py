@@ -1,0 +1,1 @@
+"""Patterns over columns: an automaton for each key."""

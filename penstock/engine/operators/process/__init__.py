@@ -1,0 +1,1 @@
+"""Users' keyed functions: calls, state, timers, rules."""

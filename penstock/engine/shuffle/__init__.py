@@ -1,0 +1,1 @@
+"""Bytes between tasks and shards, and which shard a key goes to."""

@@ -1,0 +1,1 @@
+"""What the engine remembers: runs, parts, their bytes, and the cache of them."""

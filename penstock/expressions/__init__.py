@@ -1,0 +1,1 @@
+"""Row expressions: nodes, the builder, the SQL text, the types."""

@@ -1,0 +1,1 @@
+"""What needs attention, in words with the cause."""

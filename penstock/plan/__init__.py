@@ -1,0 +1,1 @@
+"""The logical plan: stages, their graph, and what may not be."""

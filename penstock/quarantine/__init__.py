@@ -1,0 +1,1 @@
+"""Rows that could not be used: read, mended, put back."""

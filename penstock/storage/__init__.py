@@ -1,0 +1,1 @@
+"""Files and folders on a local disk and wherever pyarrow reaches."""

@@ -1,0 +1,1 @@
+"""Servers for tests: Kafka, PostgreSQL, a proxy between."""
