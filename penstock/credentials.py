@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from penstock.errors import PlanError
 
@@ -70,3 +71,18 @@ def hides(setting: str) -> bool:
 def revealed(value: str | Secret) -> str:
     """Plain text as it is, a secret's own."""
     return value.reveal() if isinstance(value, Secret) else value
+
+
+_USER = re.compile(r"(?<=://)([^/@\s:]*):([^/\s]*)@")
+_SECRET = re.compile(
+    r"(?i)([?&;\s](?:[\w.-]*(?:password|passwd|pwd|secret|token|key|credential|signature))=)[^&;\s]*"
+)  # fmt: skip
+
+
+def shown(location: str) -> str:
+    """A path or URI with `***` where a password, a secret or a token stands.
+
+    >>> shown("s3://me:hunter2@bucket/scores?secret_key=abc&region=eu")
+    's3://me:***@bucket/scores?secret_key=***&region=eu'
+    """
+    return _SECRET.sub(r"\1***", _USER.sub(r"\1:***@", location))

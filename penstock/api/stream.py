@@ -31,8 +31,7 @@ from penstock.plan.operators.table_join import table_rule
 from penstock.plan.operators.temporal_join import TemporalHow, temporal_rule
 from penstock.plan.operators.top_n import Best, top_rule
 from penstock.plan.row_steps import BatchFunction, Map, MapBatches, Project, RowFunction, RowPredicate, RowStep, Where
-from penstock.plan.stage import MAIN, Operator, RowStage
-from penstock.plan.stages import Dealt, Derived, Entry, Input
+from penstock.plan.stages import MAIN, Dealt, Derived, Entry, Input, Operator, RowStage
 from penstock.plan.tables import REMOVED, Table
 from penstock.plan.validate import check_time, check_union, checked, inherited_lateness
 from penstock.types.durations import Duration, not_negative

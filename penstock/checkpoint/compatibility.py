@@ -16,8 +16,7 @@ from penstock.model.triggers import Trigger, When
 from penstock.model.windows import Custom
 from penstock.plan.graph import AnyStage, Flow
 from penstock.plan.operators.passthrough import Pass
-from penstock.plan.stage import RowStage
-from penstock.plan.stages import Input, Plan
+from penstock.plan.stages import Input, Plan, RowStage
 from penstock.storage.local import CheckpointError
 from penstock.types.durations import words
 

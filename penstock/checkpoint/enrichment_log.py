@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from penstock.engine.operators.answers import Answerer, Answers, joined_answers, places
+from penstock.engine.operators.enrich import Answerer, Answers, joined_answers, places
 from penstock.engine.shuffle.codec import packed, unpacked
 from penstock.errors import PlanError
 from penstock.plan.graph import Flow
 from penstock.plan.operators.enrich import Enrich
-from penstock.plan.stage import RowStage
+from penstock.plan.stages import RowStage
 from penstock.runtime.failpoints import reached
 from penstock.storage.arrow import store_at
 from penstock.storage.local import CheckpointError, local_path

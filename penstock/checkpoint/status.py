@@ -3,18 +3,55 @@
 from __future__ import annotations
 
 import os
+import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from penstock.checkpoint.checksummed_json import sealed, unsealed
 from penstock.checkpoint.clock import latest_clock
 from penstock.checkpoint.identity import read_identity
 from penstock.checkpoint.lease import Owner, last_owner
-from penstock.checkpoint.waiting import Waits, waits
 from penstock.errors import did_you_mean
 from penstock.runtime.batch import Counts
 from penstock.storage.local import CheckpointError, LocalStore, Store, local_path
 from penstock.types.timestamps import MAX_TIME, MIN_TIME
+
+NAME = "penstock/waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The batch that waits, for what, and since when, in microseconds."""
+
+    batch: int
+    what: str
+    since: int
+
+
+def note_waiting(store: Store, epoch: int, batch: int, what: str) -> None:
+    """Leave the note; a run goes on waiting where it cannot be written."""
+    with suppress(Exception):
+        store.delete(NAME)
+        store.create(NAME, sealed({"epoch": epoch, "batch": batch, "what": what, "since": time.time_ns() // 1000}))
+
+
+def waiting_is_over(store: Store) -> None:
+    """Take the note away."""
+    with suppress(Exception):
+        store.delete(NAME)
+
+
+def waits(store: Store, owner: Owner | None) -> Waits | None:
+    """What the run of the owner waits for; a note of one that has stopped or died tells nothing."""
+    if owner is None or owner.released or owner.alive is False:
+        return None
+    data = store.read(NAME)
+    held = unsealed(data, f"{store.root}/{NAME}") if data is not None else {}
+    if held.get("epoch") != owner.epoch:
+        return None
+    return Waits(int(held["batch"]), str(held["what"]), int(held["since"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import typer
 from penstock.api.loader import load
 from penstock.cli.why import checkpoint_store
 from penstock.errors import PenstockError
-from penstock.harmless import worded
+from penstock.humanize import worded
 from penstock.observability.advise.goals import Goals, goals_of
 
 if TYPE_CHECKING:

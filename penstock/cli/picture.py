@@ -87,7 +87,7 @@ def _target(said: str) -> Path:
 
 
 def _plane(source: str, case: str | None) -> Plane:
-    from penstock.picture.found import plane_of
+    from penstock.picture.inputs import plane_of
 
     return plane_of(source, case)
 

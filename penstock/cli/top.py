@@ -52,7 +52,7 @@ def top(
 
     watching = Watching(checkpoint_store(checkpoint))
     if as_json:
-        from penstock.harmless import worded
+        from penstock.humanize import worded
 
         print(json.dumps(worded(watching.look().plain()), indent=2))
     elif once or not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -10,8 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from penstock.harmless import harmless
-from penstock.humanize import clock, many, percent, size, span
+from penstock.humanize import clock, harmless, many, percent, size, span
 from penstock.observability.health.concern import NOTE, URGENT, WARNING
 from penstock.observability.health.watcher import Look
 from penstock.observability.observation import Observation

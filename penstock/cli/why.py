@@ -9,7 +9,7 @@ import typer
 
 from penstock.api.loader import load
 from penstock.errors import PenstockError
-from penstock.harmless import worded
+from penstock.humanize import worded
 
 if TYPE_CHECKING:
     from penstock.observability.why.text import Told

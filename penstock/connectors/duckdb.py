@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.connectors.ownership import Claim
 from penstock.connectors.sink_errors import busy, without_package
-from penstock.connectors.sql import Tables, tables_of
-from penstock.connectors.sql_writer import Columns, SqlWriter
+from penstock.connectors.sql import Columns, SqlWriter, Tables, tables_of
 from penstock.errors import PlanError, path_of
 from penstock.plan.output_schemas import Target
 

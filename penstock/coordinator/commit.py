@@ -14,7 +14,7 @@ from penstock.checkpoint.clock import Clocks, read_clock, write_clock
 from penstock.checkpoint.enrichment_log import forget_answers
 from penstock.checkpoint.lease import Lease
 from penstock.checkpoint.spark_logs import foreign, offsets_digest
-from penstock.checkpoint.waiting import note_waiting, waiting_is_over
+from penstock.checkpoint.status import note_waiting, waiting_is_over
 from penstock.connectors.sink_errors import SinkDown
 from penstock.connectors.spark_dataframe import Frame
 from penstock.coordinator.batch_result import Heard, gathered

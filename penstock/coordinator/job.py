@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.coordinator.messages import ShardIds
 from penstock.plan.graph import AnyStage, Flow
 from penstock.plan.operators.passthrough import Pass
-from penstock.plan.stage import RowStage
+from penstock.plan.stages import RowStage
 
 if TYPE_CHECKING:
     from penstock.engine.stage import StageEngine

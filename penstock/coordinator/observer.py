@@ -20,12 +20,12 @@ from penstock.coordinator.messages import BAD, LATE, PANES, ROWS, kind_of, stage
 from penstock.engine.watermarks import ClockState
 from penstock.observability.checkpoint_size import Measured
 from penstock.observability.hot_keys import HotKeys
+from penstock.observability.journal import Recorder
 from penstock.observability.last_error import say_failed
 from penstock.observability.lateness_histogram import together, told_of
 from penstock.observability.observation import Observation
-from penstock.observability.recorder import Recorder
+from penstock.observability.run_metadata import sources_of
 from penstock.observability.sampling import even, key_text, row_text, shortened
-from penstock.observability.settings import sources_of
 from penstock.plan.graph import Flow
 from penstock.plan.stages import Plan
 from penstock.runtime.batch import PartitionClock

@@ -15,12 +15,11 @@ from penstock.coordinator.batch_result import Heard
 from penstock.coordinator.messages import BAD
 from penstock.diagnostics.user_functions import kind_of
 from penstock.errors import TooManyBadRows
-from penstock.harmless import harmless
-from penstock.humanize import many
+from penstock.humanize import harmless, many
 from penstock.plan.graph import AnyStage
 from penstock.plan.operators.match import Match
 from penstock.plan.operators.process import Process
-from penstock.plan.stage import RowStage
+from penstock.plan.stages import RowStage
 from penstock.runtime.batch import Counts
 
 LEAST = 100  # rows from which on a run that goes on is judged by its own rows, and not by all that came before

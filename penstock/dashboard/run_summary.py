@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.checkpoint.status import Standing, standing
 from penstock.errors import PenstockError
-from penstock.harmless import worded
+from penstock.humanize import worded
 from penstock.observability.health.run_state import situated
 from penstock.observability.health.watcher import look
 from penstock.observability.observation import Observation

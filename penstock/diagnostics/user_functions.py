@@ -16,8 +16,7 @@ from functools import partial
 from types import CodeType, TracebackType
 from typing import Any
 
-from penstock.credentials import hides
-from penstock.redaction import shown as without_passwords
+from penstock.credentials import hides, shown as without_passwords
 from penstock.types.validate import UserError, reason_of, shortened, without_addresses
 
 MARK = " · in "  # what follows says where it failed and on what; edits of a file move it, so that no fingerprint has it

@@ -13,8 +13,7 @@ import pyarrow as pa
 from penstock.engine.ingest.pre_aggregate import Rows, concat_rows
 from penstock.engine.ingest.row_steps import Bad, Read, SourceBatch, prepared_rows
 from penstock.engine.ingest.windows import Blob, arrived_rows, counted, ingest_rows
-from penstock.engine.operators.answers import Answerer
-from penstock.engine.operators.enrich import Enriching
+from penstock.engine.operators.enrich import Answerer, Enriching
 from penstock.engine.operators.protocol import Choosing, Emitted, Outgoing
 from penstock.engine.operators.registry import operator_of
 from penstock.engine.outputs import quarantine_table, raw_text, shown_panes
@@ -34,8 +33,7 @@ from penstock.engine.windows.lifecycle import Clock
 from penstock.engine.windows.step import held_cells, open_records, open_windows, start, step
 from penstock.plan.graph import AnyStage
 from penstock.plan.operators.deduplicate import duplicates_of
-from penstock.plan.stage import RowStage
-from penstock.plan.stages import PANES, Input, Plan
+from penstock.plan.stages import PANES, Input, Plan, RowStage
 from penstock.runtime.batch import Counts
 from penstock.types.arrow import one_batch
 from penstock.types.timestamps import MAX_TIME

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.engine.columns.saturate import plus
+from penstock.engine.columns.arrays import plus
 from penstock.model.triggers import (
     After,
     AtExpiry,

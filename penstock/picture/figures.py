@@ -12,8 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from penstock.errors import CaseError, PenstockError, did_you_mean
-from penstock.picture.found import chosen
-from penstock.picture.inputs import of_case
+from penstock.picture.inputs import chosen, of_case
 from penstock.picture.svg import svg
 from penstock.testing.cases import Case, read
 

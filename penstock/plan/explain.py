@@ -6,8 +6,7 @@ from penstock.model.aggregates import SKETCHES
 from penstock.model.triggers import When
 from penstock.model.windows import Custom, EventPair, Global, Session, Sliding
 from penstock.plan.graph import Flow
-from penstock.plan.stage import RowStage
-from penstock.plan.stages import Input, Plan
+from penstock.plan.stages import Input, Plan, RowStage
 from penstock.types.durations import words
 
 

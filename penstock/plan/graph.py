@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from penstock.errors import PlanError
-from penstock.plan.stage import RowStage
-from penstock.plan.stages import Derived, Input, Plan, Source
+from penstock.plan.stages import Derived, Input, Plan, RowStage, Source
 
 AnyStage = Plan | RowStage
 

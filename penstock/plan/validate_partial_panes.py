@@ -17,8 +17,7 @@ from penstock.plan.operators.process import Process
 from penstock.plan.operators.table_join import TableJoin
 from penstock.plan.operators.temporal_join import TemporalJoin
 from penstock.plan.row_steps import Map, MapBatches, Project, Where
-from penstock.plan.stage import RowStage
-from penstock.plan.stages import PANES, Entry, Input, Plan
+from penstock.plan.stages import PANES, Entry, Input, Plan, RowStage
 
 ADDED_UP = ("rows", "count", "sum")
 FACT, COMPUTED = "a fact", "computed"

@@ -9,8 +9,7 @@ from penstock.model.aggregates import SKETCHES, Aggregate
 from penstock.model.windows import EventPair, Global
 from penstock.plan.operators.join import Join
 from penstock.plan.operators.top_n import Top
-from penstock.plan.stage import Operator, RowStage
-from penstock.plan.stages import Input, Plan
+from penstock.plan.stages import Input, Operator, Plan, RowStage
 from penstock.plan.validate_partial_panes import ADDED_UP
 from penstock.types.durations import words
 

@@ -11,8 +11,7 @@ from typing import Any
 from penstock.model.panes import Given, Late, Pane, Quarantined
 from penstock.plan.graph import AnyStage
 from penstock.plan.operators.deduplicate import duplicates_of
-from penstock.plan.stage import RowStage
-from penstock.plan.stages import PANES, Plan
+from penstock.plan.stages import PANES, Plan, RowStage
 from penstock.reference.aggregates import Record
 from penstock.reference.operators.protocol import Bad
 from penstock.reference.operators.registry import machine_of

@@ -172,7 +172,9 @@ class Machine:
         partial = []
         for (_, aggregate), where in zip(self.plan.aggregates, self.wheres, strict=True):
             taken = [record for record in records if where is None or where(record.row) is True]
-            partial.append(retractable.left_of(aggregate, taken) if self.signed else aggregates.add_all(aggregate, taken))
+            partial.append(
+                retractable.left_of(aggregate, taken) if self.signed else aggregates.add_all(aggregate, taken)
+            )
         open_.held = self.combined(open_.held, partial)
         if open_.unshown == 0:
             open_.first_unshown_at = self.now

@@ -9,17 +9,135 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
+import queue
+import threading
 import time
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, TimeoutError as NotYet
 from typing import Any, NamedTuple
 
 from penstock.diagnostics.user_functions import error_alone, place_and_value
 from penstock.plan.operators.enrich import Enrich, unanswered
-from penstock.runtime.asking_loop import Loop, loop_of_this_process
-from penstock.runtime.calling import Threads, guarded
 from penstock.types.durations import words
 from penstock.types.validate import Nonconforming
+
+IDLE = 30.0  # seconds after which a thread that has nothing to do ends
+
+
+class Quit(Exception):
+    """A function tried to end the thread or the process it runs in."""
+
+
+class Threads:
+    """Up to so many threads for calls that block; they live on between calls, and one that hangs keeps its own.
+
+    They do not keep the process from ending.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._calls: queue.SimpleQueue[tuple[Future[Any], Callable[[Any], Any], Any]] = queue.SimpleQueue()
+        self._alive = self._open = 0
+        self._lock = threading.Lock()
+
+    def call(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
+        """Have a function called as soon as a thread is free."""
+        future: Future[Any] = Future()
+        with self._lock:
+            self._open += 1
+            self._calls.put((future, function, argument))
+            if self._alive < min(self.most, self._open):
+                self._alive += 1
+                threading.Thread(target=self._run, name="penstock-call", daemon=True).start()
+        return future
+
+    def _run(self) -> None:
+        while True:
+            try:
+                future, function, argument = self._calls.get(timeout=IDLE)
+            except queue.Empty:
+                with self._lock:
+                    if self._calls.empty():
+                        self._alive -= 1
+                        return
+                continue
+            if future.set_running_or_notify_cancel():
+                _settle(future, function, argument)
+            with self._lock:
+                self._open -= 1
+
+
+async def guarded(function: Callable[[Any], Any], argument: Any) -> Any:
+    """What an async function gives; one that tries to end the process only fails."""
+    try:
+        given = function(argument)
+        return await given if inspect.isawaitable(given) else given
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise Quit(repr(error)).with_traceback(error.__traceback__) from None
+
+
+def _settle(future: Future[Any], function: Callable[[Any], Any], argument: Any) -> None:
+    try:
+        given = function(argument)
+    except Exception as error:
+        # A future cannot hold this one.
+        future.set_exception(Quit(repr(error)) if isinstance(error, StopIteration) else error)
+    except BaseException as error:
+        future.set_exception(Quit(repr(error)).with_traceback(error.__traceback__))
+    else:
+        future.set_result(given)
+
+
+_FAREWELL = 1.0  # seconds for what is under way in a loop that ends
+
+
+class Loop:
+    """An event loop in a thread that does not keep the process from ending."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self._run, name="penstock-asking", daemon=True)
+        self.thread.start()
+
+    def moves(self, seconds: float) -> bool:
+        """Whether it does what it is told to within some seconds."""
+        told = threading.Event()
+        self.loop.call_soon_threadsafe(told.set)
+        return told.wait(seconds)
+
+    def leave(self) -> None:
+        """Begin another one with the next questions; this one ends when whatever holds it up does."""
+        global _loop
+        with _lock:
+            _loop = None if _loop is self else _loop
+        self.loop.call_soon_threadsafe(self.loop.stop)
+
+    def _run(self) -> None:
+        try:
+            self.loop.run_forever()
+        finally:
+            left = asyncio.all_tasks(self.loop)
+            for task in left:
+                task.cancel()
+            if left:
+                self.loop.run_until_complete(asyncio.wait(left, timeout=_FAREWELL))
+            self.loop.close()
+
+
+_loop: Loop | None = None
+_lock = threading.Lock()
+
+
+def loop_of_this_process() -> Loop:
+    """One loop for all questions of a process, so that connections that a function has opened there stay usable."""
+    global _loop
+    with _lock:
+        if _loop is None or _loop.process != os.getpid() or not _loop.thread.is_alive():
+            _loop = Loop()
+        return _loop
+
 
 GRACE = 5.0  # seconds in which a loop that is not held up must find time to say so
 _SECOND = 1_000_000

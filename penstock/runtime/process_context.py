@@ -15,7 +15,7 @@ from penstock.diagnostics.unknown_names import unknown_name
 from penstock.diagnostics.user_functions import error_alone, place, shown
 from penstock.errors import DataError, PlanError, did_you_mean
 from penstock.plan.operators.process import KINDS, Process, TimeKind, Timer, unknown_output
-from penstock.plan.stage import MAIN
+from penstock.plan.stages import MAIN
 from penstock.runtime.broadcast_rules import NONE, Rules
 from penstock.types.durations import microseconds
 from penstock.types.schema import Schema

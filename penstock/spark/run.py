@@ -22,7 +22,7 @@ from penstock.checkpoint.enrichment_log import answers_place
 from penstock.checkpoint.identity import Identity, identity_of, read_identity, refuse_foreign
 from penstock.checkpoint.lease import Lease, take_lease
 from penstock.checkpoint.spark_logs import drop_orphans, positions, refuse_changed_offsets, refuse_damaged_logs
-from penstock.checkpoint.waiting import note_waiting, waiting_is_over
+from penstock.checkpoint.status import note_waiting, waiting_is_over
 from penstock.connectors.sink_errors import SinkDown
 from penstock.connectors.spark_dataframe import Frame
 from penstock.coordinator.commit import Commit
@@ -32,9 +32,8 @@ from penstock.coordinator.sink_retry import Waiting, say_waiting
 from penstock.coordinator.sink_router import KEPT_BYTES, Outlets, refuse_exchanged, refuse_moved
 from penstock.coordinator.unusable_input import Unusable
 from penstock.errors import PlanError, did_you_mean
-from penstock.observability.recorder import Recorder
-from penstock.observability.run_metadata import keep_plan
-from penstock.observability.settings import settings_of
+from penstock.observability.journal import Recorder
+from penstock.observability.run_metadata import keep_plan, settings_of
 from penstock.spark.bounded_run import Places, batch_input, run_batch
 from penstock.spark.errors import told
 from penstock.spark.hadoop_store import store_of

@@ -14,8 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.spark.startup import java_options
-from penstock.spark.worker_python import worker_python
+from penstock.spark.startup import java_options, worker_python
 
 SUPPORTED = ((4, 2), (4, 4))
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

@@ -39,7 +39,7 @@ from penstock.engine.shuffle.codec import packed, unpacked
 from penstock.engine.stage import StageStepped, unusable_table
 from penstock.engine.windows.lifecycle import Clock
 from penstock.runtime.batch import Counts
-from penstock.spark.sending import Sending
+from penstock.spark.ingest_task import Sending
 from penstock.types.timestamps import MIN_TIME
 
 _INLINE = 1 << 20

@@ -122,3 +122,14 @@ def ended() -> None:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+SCRIPT = os.path.join(os.path.dirname(__file__), "unzipped-python.sh")
+PYTHON = "PENSTOCK_PYTHON"  # what the script becomes
+
+
+def worker_python(spark_home: str, package: str) -> dict[str, str]:
+    """What the environment of a driver must say, for the Spark of that folder and the PySpark that was imported."""
+    if os.path.realpath(spark_home) != os.path.realpath(package) or not os.access(SCRIPT, os.X_OK):
+        return {"PYSPARK_PYTHON": sys.executable}
+    return {"PYSPARK_PYTHON": SCRIPT, PYTHON: sys.executable}

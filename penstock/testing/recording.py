@@ -21,9 +21,9 @@ from penstock.connectors.memory import memory
 from penstock.connectors.source import Chunk, Offsets, Split, Undecoded
 from penstock.engine.in_process import ColumnarRun
 from penstock.engine.watermarks import given, partition_clocks
+from penstock.observability.journal import Recorder
 from penstock.observability.lateness_histogram import Behind, told_of
 from penstock.observability.observation import Observation
-from penstock.observability.recorder import Recorder
 from penstock.observability.sampling import key_text, row_text
 from penstock.plan.stages import Input, Plan
 from penstock.runtime.batch import Arrival, Counts, Outcome, Tick

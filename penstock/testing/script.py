@@ -9,8 +9,7 @@ from penstock.api.windowed import Panes
 from penstock.errors import CaseError, did_you_mean
 from penstock.model.panes import Given as GivenRow, Late, Pane, Quarantined
 from penstock.plan.graph import AnyStage, flow_of
-from penstock.plan.stage import MAIN
-from penstock.plan.stages import Input, Plan
+from penstock.plan.stages import MAIN, Input, Plan
 from penstock.runtime.batch import Arrival, Counts, Outcome, PartitionClock, Tick
 from penstock.testing.engines import start
 from penstock.testing.expectations import (

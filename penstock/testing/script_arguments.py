@@ -10,8 +10,7 @@ from penstock.api.stream import Rows, Stream
 from penstock.api.windowed import Panes, Windowed
 from penstock.errors import CaseError, did_you_mean
 from penstock.plan.graph import AnyStage, flow_of
-from penstock.plan.stage import RowStage
-from penstock.plan.stages import Plan
+from penstock.plan.stages import Plan, RowStage
 from penstock.testing.tables import read_table, row_types
 from penstock.types.timestamps import MAX_TIME, MIN_TIME, parse
 

@@ -18,8 +18,8 @@ from penstock.checkpoint.checksummed_json import sealed
 from penstock.checkpoint.clock import Clocks, write_clock
 from penstock.checkpoint.lease import take_lease
 from penstock.engine.watermarks import ClockState
+from penstock.observability.journal import FOLDER, Recorder, segment
 from penstock.observability.observation import Observation
-from penstock.observability.recorder import FOLDER, Recorder, segment
 from penstock.runtime.batch import Counts
 from penstock.storage.local import LocalStore
 from penstock.types.timestamps import MIN_TIME

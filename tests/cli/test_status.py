@@ -16,8 +16,7 @@ import penstock as ps
 from penstock.checkpoint.clock import Clocks, write_clock
 from penstock.checkpoint.identity import Identity, identity_of
 from penstock.checkpoint.lease import take_lease
-from penstock.checkpoint.status import standing
-from penstock.checkpoint.waiting import note_waiting, waiting_is_over
+from penstock.checkpoint.status import note_waiting, standing, waiting_is_over
 from penstock.engine.watermarks import ClockState, Spoken, partition_clocks
 from penstock.plan.graph import flow_of
 from penstock.runtime.batch import Counts, PartitionClock

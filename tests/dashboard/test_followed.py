@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from penstock.checkpoint.waiting import note_waiting
+from penstock.checkpoint.status import note_waiting
 from penstock.dashboard import feed as following
 from penstock.dashboard.feed import Followed
 from penstock.dashboard.plane_encoding import compact

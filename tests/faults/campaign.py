@@ -26,8 +26,8 @@ from penstock.testing.servers.kafka import broker
 from penstock.testing.servers.postgres import database, may_look_into
 from tests.faults.reference_check import ReferenceChecker
 from tests.faults.scenarios import ids, scores, stages
-from tests.faults.scenarios.ids_check import IdsChecker
-from tests.faults.scenarios.scores_check import ScoresChecker
+from tests.faults.scenarios.ids import IdsChecker
+from tests.faults.scenarios.scores import ScoresChecker
 
 HEAD = (
     f"{'kill':>5} {'life':>4}  {'where':<44} {'batches':>7} {'restarts':>8} {'lost':>5} {'twice':>5} {'torn':>5}  panes"

@@ -14,8 +14,7 @@ from penstock.testing.crash.kill_schedule import SHARD_POINTS
 from penstock.testing.crash.verdict import Written
 from penstock.testing.servers.postgres import may_look_into
 from tests.faults.campaign import beside, main
-from tests.faults.scenarios.ids import IDS, aborted
-from tests.faults.scenarios.ids_check import IdsChecker, ids_right, of_shard
+from tests.faults.scenarios.ids import IDS, IdsChecker, aborted, ids_right, of_shard
 
 
 @pytest.fixture

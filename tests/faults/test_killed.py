@@ -14,7 +14,7 @@ from penstock.connectors.files.sink import read_files
 from penstock.testing.crash.kill_schedule import each_point_once
 from penstock.testing.crash.process import Kill, died, python
 from tests.faults.scenarios import scores
-from tests.faults.scenarios.scores_check import ScoresChecker
+from tests.faults.scenarios.scores import ScoresChecker
 from tests.faults.small import arriving, caught, run
 from tests.spark.driving import put
 

@@ -12,7 +12,7 @@ import penstock as ps
 from penstock.connectors.kafka import offsets
 from penstock.connectors.kafka.client import Cluster, Said, settings_of
 from penstock.connectors.kafka.metadata import Log, Topic
-from penstock.connectors.kafka.registry import Registry
+from penstock.connectors.kafka.schema_registry import Registry
 from penstock.connectors.source import Lag, came_after, shared_among
 from penstock.credentials import Secret
 from penstock.errors import PlanError

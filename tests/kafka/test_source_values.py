@@ -20,10 +20,9 @@ from penstock.connectors.formats.avro import AvroValues, Writer
 from penstock.connectors.formats.avro_columnar import flat
 from penstock.connectors.formats.json_messages import json_values
 from penstock.connectors.formats.json_uniform import alike, columns
-from penstock.connectors.formats.message_bytes import Values
-from penstock.connectors.formats.raw_bytes import LONGEST, bytes_of, kept
+from penstock.connectors.formats.message_bytes import LONGEST, Values, bytes_of, kept
 from penstock.connectors.kafka.errors import SourceError
-from penstock.connectors.kafka.registry import Registry
+from penstock.connectors.kafka.schema_registry import Registry
 from penstock.credentials import Secret
 from penstock.types.arrow import from_arrow
 from penstock.types.schema import schema

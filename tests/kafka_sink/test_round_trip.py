@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Producer
 
 import penstock as ps
-from penstock.connectors.formats.raw_bytes import bytes_of
+from penstock.connectors.formats.message_bytes import bytes_of
 from penstock.connectors.kafka.consumer import drop_all
 from tests.kafka.talking import Log
 from tests.kafka_sink.checker import QUIET, read

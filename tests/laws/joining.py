@@ -17,7 +17,7 @@ from penstock.engine.operators import protocol as columns
 from penstock.engine.state.cache import CACHE
 from penstock.engine.state.snapshot import Saved
 from penstock.engine.windows.lifecycle import Clock
-from penstock.plan.stage import Operator, Side
+from penstock.plan.stages import Operator, Side
 from penstock.reference.aggregates import Record
 from penstock.reference.operators import protocol as rows
 from penstock.types.arrow import from_arrow, to_arrow

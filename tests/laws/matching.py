@@ -15,7 +15,7 @@ from penstock.engine.operators.protocol import Outgoing
 from penstock.engine.state.cache import CACHE
 from penstock.engine.windows.lifecycle import Clock
 from penstock.plan.operators.match import Match
-from penstock.plan.stage import MAIN, Side
+from penstock.plan.stages import MAIN, Side
 from penstock.reference.aggregates import Record
 from penstock.reference.operators.pattern import Matching as Reference
 from penstock.types.arrow import arrow_type, from_arrow, to_arrow

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from penstock.engine.ingest.pre_aggregate import Rows
 from penstock.engine.state.cache import CACHE
 from penstock.engine.windows.lifecycle import Clock
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.aggregates import Record
 from penstock.types.arrow import from_arrow, to_arrow
 from penstock.types.schema import Schema

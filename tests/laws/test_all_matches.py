@@ -12,7 +12,7 @@ from hypothesis import event, given, strategies as st
 
 from penstock.plan.operators.match import TIMEOUTS, Match, match
 from penstock.plan.operators.pattern import Pattern, no_skip, past_last, pattern, to_first, to_last, to_next
-from penstock.plan.stage import MAIN, Side
+from penstock.plan.stages import MAIN, Side
 from penstock.reference.aggregates import Record
 from penstock.types.schema import schema
 from penstock.types.timestamps import MAX_TIME

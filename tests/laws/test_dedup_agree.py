@@ -11,7 +11,7 @@ from penstock.engine.operators import deduplicate
 from penstock.engine.operators.deduplicate import Deduplicated
 from penstock.engine.state import runs
 from penstock.plan.operators.deduplicate import Dedup
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.operators.deduplicate import DedupMachine
 from penstock.types.schema import schema
 from penstock.types.timestamps import MAX_TIME, MIN_TIME

@@ -12,7 +12,7 @@ from hypothesis import given, note, strategies as st
 from penstock.engine.operators import enrich_cache
 from penstock.engine.operators.enrich import Enriching
 from penstock.plan.operators.enrich import Asking, Enrich, OnError
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.operators.enrich import EnrichMachine
 from penstock.types.schema import schema
 from penstock.types.timestamps import MAX_TIME, MIN_TIME

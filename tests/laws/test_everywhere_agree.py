@@ -16,7 +16,7 @@ from penstock.engine.stage import RowEngine
 from penstock.engine.state.cache import CACHE
 from penstock.engine.windows.lifecycle import Clock
 from penstock.model.panes import Given
-from penstock.plan.stage import RowStage
+from penstock.plan.stages import RowStage
 from penstock.runtime.batch import Counts, Tick
 from penstock.testing import Script
 from penstock.types.arrow import from_arrow, to_arrow

@@ -57,7 +57,9 @@ texts = st.sampled_from(
      "a.b", "ab\nc", "\ta", "2026-01-31", "2026-01-31 12:00", "0001-01-01T00:00:00+01:00", "2026-02-30", "𝄞é", "\uff13",
      "\x00"]
 ) | st.text(st.characters(codec="utf-8"), max_size=5)  # fmt: skip
-moments = st.sampled_from([0, -1, timestamps.EARLIEST, timestamps.LATEST]) | st.integers(timestamps.EARLIEST, timestamps.LATEST)
+moments = st.sampled_from([0, -1, timestamps.EARLIEST, timestamps.LATEST]) | st.integers(
+    timestamps.EARLIEST, timestamps.LATEST
+)
 cents = st.decimals(Decimal("-99999999.99"), Decimal("99999999.99"), places=2) | st.just(Decimal("0.00"))
 VALUES = {
     "boolean": st.booleans(), "int": ints, "long": longs, "float": doubles, "double": doubles, "string": texts,

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from penstock.engine.operators.process.step import Keyed
 from penstock.engine.state import runs
 from penstock.plan.operators.process import KeyedFunction, Process
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.operators.process import KeyedMachine
 from penstock.types.timestamps import LATEST, MAX_TIME
 from tests.laws.keyed_functions import COLUMNS, DEEDS, Finite, Mixed, told_rows

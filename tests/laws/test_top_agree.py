@@ -12,7 +12,7 @@ import penstock as ps
 from penstock.engine.operators.top_n import TopOperator
 from penstock.engine.state import runs
 from penstock.plan.operators.top_n import Top, top_rule
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.operators.top_n import TopMachine
 from penstock.types.schema import schema
 from penstock.types.timestamps import MAX_TIME

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.checkpoint.waiting import Waits
+from penstock.checkpoint.status import Waits
 from penstock.observability.health.attention import NOTE, URGENT, WARNING, Concern, attention, calm
 from penstock.observability.health.concern import ABOUT
 from penstock.observability.health.data_checks import STATE_BYTES

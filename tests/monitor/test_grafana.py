@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from penstock.observability.health.watcher import look
-from penstock.observability.metric import COUNTER
-from penstock.observability.prometheus import METRICS, exposition
+from penstock.observability.prometheus import COUNTER, METRICS, exposition
 from tests.monitor.test_attention import CALM, RUNNING, run_of
 from tests.monitor.test_metrics import RICH
 

@@ -9,14 +9,13 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from penstock.checkpoint.waiting import Waits
+from penstock.checkpoint.status import Waits
 from penstock.observability.health.concern import ABOUT
 from penstock.observability.health.run_state import Situation
 from penstock.observability.health.watcher import look
-from penstock.observability.metric import COUNTER
 from penstock.observability.observation import Observation
 from penstock.observability.overview import overview
-from penstock.observability.prometheus import METRICS, PARTITIONS, exposition
+from penstock.observability.prometheus import COUNTER, METRICS, PARTITIONS, exposition
 from penstock.types.timestamps import MIN_TIME
 from tests.monitor.test_attention import CALM, MINUTE, NOON, RUNNING, SECOND, partition, run_of
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from penstock.observability import recorder as recording
-from penstock.observability.journal import Recorded, latest_of_each, plane_of
+from penstock.observability import journal as recording
+from penstock.observability.journal import FOLDER, Recorded, Recorder, latest_of_each, plane_of
 from penstock.observability.observation import Observation
-from penstock.observability.recorder import FOLDER, Recorder
 from penstock.observability.time_plane import COUNTED, LATE, QUARANTINED
 from penstock.storage.local import LocalStore
 

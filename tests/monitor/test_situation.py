@@ -10,7 +10,7 @@ from penstock.checkpoint.checksummed_json import sealed
 from penstock.checkpoint.clock import Clocks, write_clock
 from penstock.checkpoint.identity import FILE
 from penstock.checkpoint.lease import Lease, take_lease
-from penstock.checkpoint.waiting import note_waiting, waiting_is_over
+from penstock.checkpoint.status import note_waiting, waiting_is_over
 from penstock.errors import DataError
 from penstock.observability.health.run_state import situation
 from penstock.observability.last_error import FOLDER, say_failed

@@ -28,7 +28,7 @@ from penstock.checkpoint.lease import take_lease
 from penstock.cli.main import main
 from penstock.cli.top_view import fitting, whole
 from penstock.observability.health.watcher import look
-from penstock.observability.recorder import Recorder
+from penstock.observability.journal import Recorder
 from penstock.storage.local import LocalStore
 from tests.monitor.test_attention import MINUTE, RUNNING, SECOND, partition, run_of
 

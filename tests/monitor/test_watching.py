@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from penstock.harmless import worded
-from penstock.observability import recorder as recording
+from penstock.humanize import worded
+from penstock.observability import journal as recording
 from penstock.observability.health import watcher
 from penstock.observability.health.watcher import Watching, look
-from penstock.observability.recorder import Recorder
+from penstock.observability.journal import Recorder
 from penstock.storage.local import LocalStore
 from tests.monitor.test_attention import CALM, RUNNING, run_of
 

@@ -21,9 +21,9 @@ import penstock as ps
 from examples.nexmark.generator import nexmark
 from examples.nexmark.queries import QUERIES
 from examples.nexmark.site import Site
+from penstock.testing.crash.life import run_out
 from penstock.testing.crash.process import Kill, died, python
 from penstock.testing.crash.redirect import with_history
-from penstock.testing.crash.running import run_out
 from tests.faults.reference_check import ReferenceChecker, beats_of, expected
 
 ROOT = Path(__file__).parents[2]

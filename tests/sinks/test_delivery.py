@@ -186,7 +186,9 @@ def test_memory_has_no_current_answer_of_discarding_panes():
 
 
 def test_every_error_has_three_parts_and_is_a_sink_error():
-    kinds = [one for one in vars(sink_errors).values() if isinstance(one, type) and one.__module__ == sink_errors.__name__]
+    kinds = [
+        one for one in vars(sink_errors).values() if isinstance(one, type) and one.__module__ == sink_errors.__name__
+    ]
     assert len(kinds) == 10
     assert all(issubclass(kind, SinkError) for kind in kinds)
     assert str(ReplayDiverged("what", "why", "instead")) == "what\n  why:     why\n  instead: instead"

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-import penstock.redaction
+import penstock.credentials
 from penstock.connectors.fingerprint import combined, fingerprint, shown
 from penstock.connectors.latest_answers import net
 from penstock.connectors.text_values import from_json, json_column, json_ready, stamps
+from penstock.credentials import shown as redacted
 from penstock.engine.shuffle.partition import key_hash
-from penstock.redaction import shown as redacted
 from tests.sinks.outputs import LATE, ROWS, all_types, give, late_rows, pane, panes, sinks, stored
 
 KEYS = ("team", "window_start", "window_end")
@@ -147,7 +147,7 @@ def test_a_password_is_not_shown(location, said):
 
 
 def test_the_example_of_redaction_is_true():
-    assert doctest.testmod(penstock.redaction).failed == 0
+    assert doctest.testmod(penstock.credentials).failed == 0
 
 
 def test_a_small_decimal_has_every_digit_in_sqlite(tmp_path):

@@ -24,7 +24,7 @@ from penstock.connectors.kafka.consumer import Span
 from penstock.connectors.kafka.decode import Rows, alone
 from penstock.connectors.kafka.message_blocks import Block
 from penstock.connectors.kafka.message_columns import shape
-from penstock.connectors.kafka.registry import Registry
+from penstock.connectors.kafka.schema_registry import Registry
 from penstock.credentials import Secret
 from penstock.types.arrow import arrow_type
 from penstock.types.schema import schema

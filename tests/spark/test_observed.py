@@ -13,10 +13,9 @@ from penstock.connectors.sink_errors import SinkDown
 from penstock.errors import DataError
 from penstock.observability.health.attention import attention
 from penstock.observability.health.run_state import situation
-from penstock.observability.journal import Recorded, latest_of_each, plane_of
+from penstock.observability.journal import FOLDER, Recorded, latest_of_each, plane_of
 from penstock.observability.observation import Observation
 from penstock.observability.overview import overview
-from penstock.observability.recorder import FOLDER
 from penstock.observability.time_plane import COUNTED, LATE, QUARANTINED
 from penstock.types.timestamps import from_datetime
 from tests.picture.reading import Picture

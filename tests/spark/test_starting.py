@@ -12,8 +12,7 @@ import pyspark
 import pytest
 
 from penstock.spark import startup
-from penstock.spark.startup import archive_file, java_options, whole
-from penstock.spark.worker_python import PYTHON, SCRIPT, worker_python
+from penstock.spark.startup import PYTHON, SCRIPT, archive_file, java_options, whole, worker_python
 
 PACKAGE = os.path.dirname(pyspark.__file__)
 SHORT = """

@@ -14,7 +14,7 @@ from penstock.engine.windows.lifecycle import Clock
 from penstock.plan.operators.deduplicate import Dedup
 from penstock.plan.operators.enrich import Enrich
 from penstock.plan.operators.process import Process
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.aggregates import Record
 from penstock.reference.operators.deduplicate import DedupMachine
 from penstock.reference.operators.enrich import EnrichMachine

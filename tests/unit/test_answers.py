@@ -13,7 +13,7 @@ from pyarrow import fs
 
 import penstock as ps
 from penstock.checkpoint.enrichment_log import WrittenDown, answers_place, forget_answers
-from penstock.engine.operators.answers import Answers
+from penstock.engine.operators.enrich import Answers
 from penstock.plan.graph import Flow, flow_of
 from penstock.storage import arrow
 from penstock.storage.arrow import ArrowStore, store_at

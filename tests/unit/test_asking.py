@@ -19,7 +19,7 @@ import pytest
 from penstock.diagnostics.user_functions import message_of
 from penstock.errors import DataError
 from penstock.plan.operators.enrich import enrich_rule
-from penstock.runtime import asking_loop, async_calls
+from penstock.runtime import async_calls, async_calls as asking_loop
 from penstock.runtime.async_calls import Answer, Asker
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.errors import PlanError
 from penstock.plan.operators.deduplicate import Dedup, dedup_rule
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.types.schema import schema
 from penstock.types.timestamps import MAX_TIME
 from tests.unit.playing_stages import SECOND, Played, player

@@ -13,7 +13,7 @@ import penstock as ps
 from penstock.diagnostics.user_functions import message_of
 from penstock.errors import DataError
 from penstock.plan.operators.enrich import CACHE_ROWS, Enrich, enrich_rule
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.testing import Script
 from penstock.types.schema import schema
 from tests.unit.playing_stages import Played, player

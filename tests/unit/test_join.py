@@ -16,7 +16,7 @@ from penstock.engine.windows.lifecycle import Clock
 from penstock.errors import PlanError
 from penstock.plan.operators.join import join_rule
 from penstock.plan.operators.join_schema import on_columns
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.aggregates import Record
 from penstock.reference.operators.join import JoinMachine
 from penstock.types.schema import schema

@@ -13,7 +13,7 @@ import pytest
 from penstock.diagnostics.user_functions import message_of
 from penstock.errors import DataError
 from penstock.plan.operators.process import KeyedFunction, Process, Timer, items, mapping, value
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.types.schema import schema
 from penstock.types.timestamps import MAX_TIME, MIN_TIME
 from tests.unit.playing_stages import SECOND, Played, player

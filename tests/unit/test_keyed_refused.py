@@ -10,7 +10,7 @@ import pytest
 
 from penstock.errors import PlanError
 from penstock.plan.operators.process import KeyedFunction, Process, items, mapping, process_rule, value
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.types.schema import schema
 from tests.unit.playing_stages import player
 

@@ -67,7 +67,13 @@ def test_a_maker_refuses_what_it_refuses_in_python() -> None:
 
 def test_every_maker_without_functions_can_be_written() -> None:
     named = {name for _, makers in MAKERS.values() for name in makers}
-    made_of = ("penstock.model.aggregates", "penstock.model.watermarks", "penstock.model.triggers", "penstock.model.windows", "penstock.api.overloads")
+    made_of = (
+        "penstock.model.aggregates",
+        "penstock.model.watermarks",
+        "penstock.model.triggers",
+        "penstock.model.windows",
+        "penstock.api.overloads",
+    )
     public = {name for name, value in vars(ps).items() if getattr(value, "__module__", "") in made_of
               and name.islower() and callable(value)}  # fmt: skip
     assert public - named == {"custom", "fold"}

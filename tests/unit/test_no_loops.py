@@ -21,8 +21,8 @@ import pytest
 import penstock as ps
 import penstock.engine
 from penstock.engine import expressions, outputs, stage, triggers, watermarks
-from penstock.engine.aggregates import folds, opaque, ordered, registry_of_retractable, sketches
-from penstock.engine.columns import keys, plain, sorting
+from penstock.engine.aggregates import folds, ordered, registry as registry_of_retractable, sketches, sketches as opaque
+from penstock.engine.columns import arrays as plain, keys, sorting
 from penstock.engine.in_process import ColumnarRun
 from penstock.engine.ingest import event_time, pre_aggregate, row_steps
 from penstock.engine.operators import deduplicate, enrich, enrich_cache
@@ -30,8 +30,8 @@ from penstock.engine.operators.pattern import (
     automaton,
     buffer,
     conditions,
+    conditions as pattern_asking,
     matcher,
-    pattern_asking,
     state as pattern_memory,
     step as pattern,
 )

@@ -10,7 +10,7 @@ from penstock.errors import DataError, PlanError
 from penstock.expressions.builder import call, col
 from penstock.plan.operators.match import Match, match
 from penstock.plan.operators.pattern import Pattern, no_skip, pattern, to_first, to_last
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.aggregates import Record
 from penstock.types.schema import schema
 from penstock.types.timestamps import MAX_TIME

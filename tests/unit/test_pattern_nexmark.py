@@ -9,7 +9,7 @@ import pytest
 
 from penstock.plan.operators.match import Match, match
 from penstock.plan.operators.pattern import past_last, pattern, to_last, to_next
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.aggregates import Record
 from penstock.types.durations import SECOND
 from penstock.types.schema import schema

@@ -19,7 +19,7 @@ import pytest
 
 import penstock as ps
 from penstock.api.progress import Progress
-from penstock.checkpoint import clock, enrichment_log, identity, lease, waiting
+from penstock.checkpoint import clock, enrichment_log, identity, lease, status as waiting
 from penstock.checkpoint.checksummed_json import FORMAT as SEALED, sealed, unsealed
 from penstock.checkpoint.clock import Clocks, read_clock, write_clock
 from penstock.checkpoint.compatibility import binding
@@ -27,8 +27,7 @@ from penstock.checkpoint.identity import identity_of
 from penstock.checkpoint.lease import Owner, take_lease
 from penstock.checkpoint.persisted_names import NAMES
 from penstock.checkpoint.spark_logs import checked
-from penstock.checkpoint.status import Lag, Partition, Standing
-from penstock.checkpoint.waiting import Waits, note_waiting
+from penstock.checkpoint.status import Lag, Partition, Standing, Waits, note_waiting
 from penstock.connectors import sql, table
 from penstock.connectors.files import manifest
 from penstock.connectors.files.manifest import Epoch, Manifest
@@ -47,7 +46,7 @@ from penstock.engine.watermarks import Chunk, ClockState, Spoken
 from penstock.expressions.nodes import Node
 from penstock.model.triggers import Pair, Trigger
 from penstock.model.windows import WindowRule
-from penstock.observability import last_error, recorder, run_metadata
+from penstock.observability import journal as recorder, last_error, run_metadata
 from penstock.observability.advise.report import Advice, Recommended
 from penstock.observability.health.concern import ABOUT, LEVELS, Concern
 from penstock.observability.health.run_state import Situation
@@ -63,7 +62,7 @@ from penstock.observability.why.panes import Event, PaneWhy, WindowWhy, Withdraw
 from penstock.observability.why.trigger_reasons import Because
 from penstock.observability.why.watermark_drivers import Driver, Saves
 from penstock.plan.graph import flow_of
-from penstock.plan.stage import Operator
+from penstock.plan.stages import Operator
 from penstock.quarantine import replay
 from penstock.quarantine.read import Bad
 from penstock.quarantine.read_back import NAMES as QUARANTINED
@@ -172,7 +171,11 @@ def test_where_files_lie() -> None:
         "penstock/clock",
         "penstock/epochs",
     )
-    assert (recorder.FOLDER, last_error.FOLDER, run_metadata.FOLDER) == ("penstock/monitor", "penstock/said", "penstock/plan")
+    assert (recorder.FOLDER, last_error.FOLDER, run_metadata.FOLDER) == (
+        "penstock/monitor",
+        "penstock/said",
+        "penstock/plan",
+    )
     assert (table.FOLDER, enrichment_log.FOLDER) == ("penstock/tables", "penstock/answers")
     assert (waiting.NAME, replay.FOLDER, replay.PARTITION) == ("penstock/waiting", "penstock/repaired", "repaired")
     found = {name for file in PENSTOCK.rglob("*.py") for name in re.findall(r'"penstock/([a-z]+)"', file.read_text())}

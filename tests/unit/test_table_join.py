@@ -13,7 +13,7 @@ from penstock.engine.operators.table_join import TableOperator
 from penstock.engine.windows.lifecycle import Clock
 from penstock.errors import PlanError
 from penstock.plan.operators.table_join import table_rule
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.aggregates import Record
 from penstock.reference.operators.table_join import TableMachine
 from penstock.types.schema import schema

@@ -13,7 +13,7 @@ from penstock.engine.operators.temporal_join import TemporalOperator
 from penstock.engine.windows.lifecycle import Clock
 from penstock.errors import PlanError
 from penstock.plan.operators.temporal_join import temporal_rule
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.aggregates import Record
 from penstock.reference.operators.temporal_join import TemporalMachine
 from penstock.types.schema import schema

@@ -23,5 +23,5 @@ def test_the_wheel_installs_into_an_empty_environment(tmp_path: Path) -> None:
     assert said.stdout.strip() == f"penstock {ps.__version__}"
     played = "import penstock as ps; ps.events('at timestamp'); print(ps.sqlite('a.db', table='t').describe())"
     assert "a.db" in subprocess.run([bin / "python", "-c", played], capture_output=True, text=True, check=True).stdout
-    script = "import os, penstock.spark.worker_python as one; print(os.access(one.SCRIPT, os.X_OK))"
+    script = "import os, penstock.spark.startup as one; print(os.access(one.SCRIPT, os.X_OK))"
     assert subprocess.run([bin / "python", "-c", script], capture_output=True, text=True, check=True).stdout == "True\n"

@@ -13,7 +13,7 @@ import penstock as ps
 from penstock.api.loader import load
 from penstock.checkpoint.clock import FOLDER
 from penstock.cli.main import main
-from penstock.observability.recorder import FOLDER as MONITOR
+from penstock.observability.journal import FOLDER as MONITOR
 from penstock.testing.recording import play
 from penstock.types.timestamps import parse
 

@@ -14,8 +14,8 @@ from penstock.connectors.files.manifest import Epoch, last_epoch, manifests
 from penstock.connectors.latest_answers import current as current_of
 from penstock.connectors.sink_errors import torn
 from penstock.connectors.text_values import from_json, json_column
+from penstock.credentials import shown
 from penstock.errors import PenstockError
-from penstock.redaction import shown
 from penstock.storage.files import Place, place_of
 
 CHUNK = 50_000

@@ -20,9 +20,9 @@ from penstock.connectors.ownership import Claim, committed
 from penstock.connectors.sink import Batch, Ledger
 from penstock.connectors.sink_compatibility import fit
 from penstock.connectors.sink_errors import fenced
+from penstock.credentials import shown
 from penstock.errors import PlanError, path_of
 from penstock.plan.output_schemas import Target
-from penstock.redaction import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,10 +20,8 @@ from penstock.connectors.formats.chunks import Piece, fitted
 from penstock.connectors.formats.coerce import row_of, value_of
 from penstock.connectors.formats.json_limits import reason
 from penstock.connectors.formats.limits import DEFAULT, Limits
-from penstock.connectors.formats.message_bytes import Values
-from penstock.connectors.formats.raw_bytes import kept
-from penstock.connectors.kafka.registry import Registry
-from penstock.connectors.kafka.schema_registry import schema_text
+from penstock.connectors.formats.message_bytes import Values, kept
+from penstock.connectors.kafka.schema_registry import Registry, schema_text
 from penstock.connectors.source import Undecoded
 from penstock.types.arrow import arrow_schema, to_arrow
 from penstock.types.schema import Schema

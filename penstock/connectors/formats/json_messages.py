@@ -12,8 +12,7 @@ from penstock.connectors.formats.chunks import Piece, without
 from penstock.connectors.formats.json_lines import Lines, apart
 from penstock.connectors.formats.json_uniform import alike, columns
 from penstock.connectors.formats.limits import DEFAULT, Limits
-from penstock.connectors.formats.message_bytes import Values
-from penstock.connectors.formats.raw_bytes import kept
+from penstock.connectors.formats.message_bytes import Values, kept
 from penstock.connectors.source import Undecoded
 from penstock.types.arrow import arrow_schema
 from penstock.types.schema import Schema

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 import pyarrow as pa
 
-from penstock.connectors.kafka.kafka_registry import prefix
+from penstock.connectors.kafka.schema_registry import prefix
 from penstock.connectors.sink_errors import SinkError
 from penstock.errors import PlanError
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from penstock.connectors.formats.chunks import Piece, chunks, without
 from penstock.connectors.formats.coerce import Bad, conformed
-from penstock.connectors.formats.message_bytes import Values
-from penstock.connectors.formats.raw_bytes import kept
+from penstock.connectors.formats.message_bytes import Values, kept
 from penstock.connectors.kafka.consumer import BLOCK, Reading, Span, messages, ready
 from penstock.connectors.kafka.message_blocks import Block, Cutting
 from penstock.connectors.kafka.message_columns import KEYS, Shape

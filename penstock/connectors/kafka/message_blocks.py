@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from penstock.connectors.formats.message_bytes import Values
-from penstock.connectors.formats.raw_bytes import kept
+from penstock.connectors.formats.message_bytes import Values, kept
 from penstock.connectors.kafka.consumer import Span
 from penstock.connectors.kafka.librdkafka import Messages
 from penstock.connectors.source import MAX_ROWS

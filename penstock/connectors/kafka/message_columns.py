@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.connectors.kafka.registry import Registry, registry_at
+from penstock.connectors.kafka.schema_registry import Registry, registry_at
 from penstock.errors import PlanError, did_you_mean
 from penstock.types.schema import Column, Schema, checked, schema as parsed
 

@@ -18,17 +18,16 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from penstock.connectors.kafka.registry import Registry, registry_at
+from penstock.connectors.kafka.schema_registry import Registry, registry_at
 from penstock.connectors.kafka.sink_options import New, Setting, check_sink, check_topic, kept, listed, new
 from penstock.connectors.ownership import Claim, Held, claimed, committed
 from penstock.connectors.sink import Batch, Ledger
 from penstock.connectors.sink_compatibility import NET, fit
 from penstock.connectors.sink_errors import SinkDown, SinkError, columns_differ, without_package
 from penstock.connectors.sql import ledger_of
-from penstock.credentials import Secret
+from penstock.credentials import Secret, shown
 from penstock.errors import PlanError
 from penstock.plan.output_schemas import Target
-from penstock.redaction import shown
 from penstock.types.durations import SECOND, Duration, positive, words
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.connectors.ownership import Claim
 from penstock.connectors.sink_errors import columns_differ, down
-from penstock.connectors.sql import list_of, quoted
-from penstock.connectors.sql_writer import Columns, SqlWriter
+from penstock.connectors.sql import Columns, SqlWriter, list_of, quoted
 from penstock.plan.output_schemas import Target
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.aggregates.protocol import Columns, Grouped
-from penstock.engine.columns.arrays import interleaved
+from penstock.engine.columns.arrays import interleaved, lists_of, parents_of
 from penstock.engine.columns.keys import canonical
-from penstock.engine.columns.lists import lists_of, parents_of
 from penstock.engine.columns.sorting import groups_of, in_order, order_codes
 
 

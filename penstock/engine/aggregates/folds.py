@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.aggregates.opaque import grouped_each, pairwise_each, partial_each
 from penstock.engine.aggregates.protocol import Columns, Grouped
+from penstock.engine.aggregates.sketches import grouped_each, pairwise_each, partial_each
 from penstock.model.aggregates import Aggregate
 from penstock.model.folds import NOTHING, fold_added, fold_combined, fold_result
 from penstock.types.arrow import arrow_type

@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.aggregates.protocol import Columns, Grouped
-from penstock.engine.columns.arrays import interleaved
+from penstock.engine.columns.arrays import interleaved, lists_of, parents_of
 from penstock.engine.columns.keys import canonical
-from penstock.engine.columns.lists import lists_of, parents_of
 from penstock.engine.columns.sorting import groups_of, leading
 from penstock.model.aggregates import LISTS, Aggregate
 from penstock.types.arrow import arrow_type

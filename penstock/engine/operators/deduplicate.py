@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.columns import saturate
+from penstock.engine.columns import arrays as saturate
 from penstock.engine.columns.constants import constant
 from penstock.engine.columns.keys import canonical, hashes, key_codes
 from penstock.engine.ingest.pre_aggregate import Rows
@@ -21,7 +21,7 @@ from penstock.engine.windows.due import Finder, wanted_keys
 from penstock.engine.windows.lifecycle import Clock
 from penstock.engine.windows.partials import Cells, concat_arrays
 from penstock.plan.operators.deduplicate import DUPLICATES, Dedup
-from penstock.plan.stage import MAIN, Side
+from penstock.plan.stages import MAIN, Side
 from penstock.types.arrow import arrow_schema
 from penstock.types.timestamps import MAX_TIME, MIN_TIME, plus
 

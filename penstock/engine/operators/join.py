@@ -27,7 +27,7 @@ from penstock.engine.windows.lifecycle import Clock
 from penstock.engine.windows.partials import take_column
 from penstock.plan.operators.join import Join, Together
 from penstock.plan.operators.join_schema import right_columns
-from penstock.plan.stage import MAIN, Side
+from penstock.plan.stages import MAIN, Side
 from penstock.types.timestamps import MAX_TIME, MIN_TIME, plus
 
 Runs = tuple[Run, ...]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from penstock.engine.columns.arrays import plus
 from penstock.engine.columns.constants import constant
-from penstock.engine.columns.saturate import plus
 from penstock.engine.windows.assignment import bounds
 from penstock.plan.operators.join import FOREVER, Bound, Join, Together
 from penstock.types.timestamps import MAX_TIME, MIN_TIME

@@ -10,14 +10,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.engine.ingest.pre_aggregate import Rows
 from penstock.engine.operators.netting import left_over
 from penstock.engine.operators.protocol import Outgoing
+from penstock.engine.operators.version_table import Table
 from penstock.engine.state.row_runs import Run
 from penstock.engine.state.rows import Stored, ranks
 from penstock.engine.windows.assignment import bounds
 from penstock.engine.windows.partials import take_column
 from penstock.plan.operators.join import Together
-from penstock.plan.stage import Side
+from penstock.plan.operators.join_schema import right_columns
+from penstock.plan.operators.table_join import TableJoin
+from penstock.plan.operators.temporal_join import UNMATCHED, TemporalJoin
+from penstock.plan.stages import MAIN, Side
 from penstock.types.arrow import arrow_schema, gathered, one_batch
 from penstock.types.schema import Schema
 
@@ -185,3 +190,37 @@ def _rows(rows: np.ndarray | None) -> np.ndarray:
 
 def _none(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+
+
+class Lookup:
+    """What rows give that each find one row of a table, or none."""
+
+    def __init__(self, rule: TemporalJoin | TableJoin, sides: Sequence[Side]) -> None:
+        left, right = sides
+        named = right_columns(right, rule.prefix, () if rule.deleted is None else (rule.deleted,))
+        schemas = rule.outputs(sides)
+        self.joined = Joined(sides, schemas[MAIN], named)
+        self.unmatched = Joined(sides, left.schema, {}) if UNMATCHED in schemas else None
+
+    def outgoing(self, asking: Stored | None, times: np.ndarray, table: Table) -> dict[str, Outgoing]:
+        """The outputs, in the order of times and places."""
+        given: list[Given] = []
+        alone: list[Given] = []
+        if asking is not None and len(asking):
+            missing = np.ones(len(asking), dtype=bool)
+            for mine, stored, theirs in table.find(asking, times):
+                missing[mine] = False
+                given.append(Given(asking, mine, stored, theirs, asking.kept.times[mine]))
+            rows = np.flatnonzero(missing)
+            (given if self.unmatched is None else alone).append(
+                Given(asking, rows, None, None, asking.kept.times[rows])
+            )
+        outputs = {MAIN: self.joined.outgoing(given)}
+        return outputs if self.unmatched is None else {**outputs, UNMATCHED: self.unmatched.outgoing(alone)}
+
+
+def deletions(rows: Rows, deleted: str | None) -> np.ndarray | None:
+    """Which rows say that a row of the table is gone; null does not."""
+    if deleted is None or not len(rows):
+        return None
+    return rows.batch.column(deleted).fill_null(False).to_numpy(zero_copy_only=False)

@@ -9,7 +9,7 @@ from penstock.engine.operators.protocol import Emitted, Outgoing
 from penstock.engine.state.codec import framed
 from penstock.engine.state.snapshot import Saved
 from penstock.engine.windows.lifecycle import Clock
-from penstock.plan.stage import MAIN
+from penstock.plan.stages import MAIN
 from penstock.types.timestamps import MAX_TIME
 
 

@@ -24,7 +24,7 @@ from penstock.plan.operators.process import Process
 from penstock.plan.operators.table_join import TableJoin
 from penstock.plan.operators.temporal_join import TemporalJoin
 from penstock.plan.operators.top_n import Top
-from penstock.plan.stage import RowStage, Side
+from penstock.plan.stages import RowStage, Side
 
 OPERATORS: dict[type, Callable[[Any, Sequence[Side]], Operator]] = {
     Pass: lambda rule, sides: Passing(),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.engine.ingest.pre_aggregate import Rows
-from penstock.engine.operators.looking import Lookup, deletions
+from penstock.engine.operators.join_output import Lookup, deletions
 from penstock.engine.operators.protocol import Emitted
 from penstock.engine.operators.version_table import put
 from penstock.engine.state.codec import framed, unframed
@@ -17,7 +17,7 @@ from penstock.engine.state.rows import Stored, concat_stored, kept_rows
 from penstock.engine.state.snapshot import Saved
 from penstock.engine.windows.lifecycle import Clock
 from penstock.plan.operators.temporal_join import TemporalJoin
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.types.timestamps import MAX_TIME, MIN_TIME, plus
 
 Runs = tuple[Run, ...]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from penstock.engine.columns.arrays import plus
 from penstock.engine.columns.constants import constant, different, is_constant
 from penstock.engine.columns.keys import canonical, hashes, key_codes
-from penstock.engine.columns.saturate import plus
 from penstock.engine.columns.sorting import in_order, order_codes
 from penstock.engine.ingest.pre_aggregate import Rows
 from penstock.engine.operators.netting import left_over
@@ -23,7 +23,7 @@ from penstock.engine.windows.due import Finder, wanted_keys
 from penstock.engine.windows.lifecycle import Clock
 from penstock.engine.windows.partials import Cells, take_arrays
 from penstock.plan.operators.top_n import Top
-from penstock.plan.stage import MAIN, Side
+from penstock.plan.stages import MAIN, Side
 from penstock.types.arrow import arrow_schema
 from penstock.types.timestamps import MAX_TIME, MIN_TIME
 

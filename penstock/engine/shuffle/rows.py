@@ -13,8 +13,7 @@ from penstock.engine.ingest.pre_aggregate import Rows, concat_rows
 from penstock.engine.shuffle.cells import dealt
 from penstock.engine.shuffle.codec import packed, unpacked
 from penstock.engine.windows.late import behind
-from penstock.plan.stage import RowStage
-from penstock.plan.stages import Entry
+from penstock.plan.stages import Entry, RowStage
 from penstock.types.arrow import arrow_schema, one_batch
 from penstock.types.schema import Schema
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.engine.columns.saturate import plus
+from penstock.engine.columns.arrays import plus
 from penstock.engine.windows.compiled import Compiled
 from penstock.model.windows import Calendar, Custom, EventPair, Global, Session, Sliding
 from penstock.types.durations import DAY

@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from penstock.engine.aggregates.numeric import Native
 from penstock.engine.aggregates.protocol import Accumulator
-from penstock.engine.aggregates.registry import accumulator_of
-from penstock.engine.aggregates.registry_of_retractable import signed_accumulator
-from penstock.engine.columns.saturate import plus
+from penstock.engine.aggregates.registry import accumulator_of, signed_accumulator
+from penstock.engine.columns.arrays import plus
 from penstock.engine.windows.partials import Held
 from penstock.model.aggregates import LISTS, ZERO_WHEN_EMPTY, Aggregate
 from penstock.model.triggers import When

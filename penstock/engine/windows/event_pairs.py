@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from penstock.engine.columns.arrays import plus
 from penstock.engine.columns.keys import hashes, key_codes
-from penstock.engine.columns.saturate import plus
 from penstock.engine.ingest.pre_aggregate import Rows, combine_rows, keys_of
 from penstock.engine.windows.compiled import Compiled
 from penstock.engine.windows.index import among

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from penstock.engine.columns.arrays import plus
 from penstock.engine.columns.constants import constant
 from penstock.engine.columns.keys import hashes, key_codes, side_by_side
-from penstock.engine.columns.saturate import plus
 from penstock.engine.ingest.pre_aggregate import Rows, group_rows, keys_of
 from penstock.engine.triggers import normalized
 from penstock.engine.windows.compiled import Compiled

@@ -6,8 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterator
 
-from penstock.harmless import harmless
-from penstock.humanize import many
+from penstock.humanize import harmless, many
 from penstock.observability.advise import verdict as wants
 from penstock.observability.advise.goals import WINDOWS
 from penstock.observability.advise.report import Advice, Recommended

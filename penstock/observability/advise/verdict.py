@@ -13,8 +13,7 @@ from penstock.observability.advise.inputs import median
 from penstock.observability.observation import Observation
 from penstock.plan.graph import Flow
 from penstock.plan.operators.passthrough import Pass
-from penstock.plan.stage import RowStage
-from penstock.plan.stages import Plan
+from penstock.plan.stages import Plan, RowStage
 from penstock.types.durations import DAY, HOUR, MINUTE, SECOND, words
 
 # What a job wants: a batch that ends; a run now and then that catches up; a stream of fewer, larger batches; no

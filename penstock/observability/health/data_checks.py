@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock.diagnostics.user_functions import kind_of
-from penstock.harmless import harmless
-from penstock.humanize import many, percent, size, span
+from penstock.humanize import harmless, many, percent, size, span
 from penstock.observability.health.concern import NOTE, URGENT, WARNING, Concern
 from penstock.observability.health.event_time_checks import LEAST_EVENTS
 from penstock.observability.health.run_state import Situation

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from penstock.harmless import harmless
-from penstock.humanize import clock, many, percent, span
+from penstock.humanize import clock, harmless, many, percent, span
 from penstock.observability.health.concern import NOTE, URGENT, WARNING, Concern
 from penstock.observability.health.run_state import Situation
 from penstock.observability.observation import Observation

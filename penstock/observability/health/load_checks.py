@@ -5,8 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from penstock.harmless import harmless
-from penstock.humanize import many, percent, span
+from penstock.humanize import harmless, many, percent, span
 from penstock.observability.health.concern import NOTE, WARNING, Concern
 from penstock.observability.health.run_state import Situation
 from penstock.observability.observation import Observation

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock.checkpoint.waiting import Waits
+from penstock.checkpoint.status import Waits
 from penstock.observability.last_error import Failure, failure
 from penstock.storage.local import LocalStore, Store
 

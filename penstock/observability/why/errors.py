@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.errors import PenstockError
-from penstock.harmless import harmless
+from penstock.humanize import harmless
 
 
 class Unexplained(PenstockError):

@@ -16,8 +16,7 @@ from penstock.observability.why.events import Again, arrivals, keys_of, reached,
 from penstock.observability.why.traced_windows import Watched
 from penstock.plan.graph import Flow, flow_of
 from penstock.plan.operators.enrich import Enrich
-from penstock.plan.stage import RowStage
-from penstock.plan.stages import Input, Plan
+from penstock.plan.stages import Input, Plan, RowStage
 from penstock.quarantine.replay import FOLDER, Inbox
 from penstock.reference.aggregates import Record
 from penstock.reference.engine import ReferenceRun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from penstock.harmless import harmless
+from penstock.humanize import harmless
 from penstock.model.windows import Window
 from penstock.observability.why import event_fate, trigger_reasons, watermark_drivers
 from penstock.observability.why.event_fate import EventWhy

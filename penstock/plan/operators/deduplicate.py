@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.errors import PlanError, did_you_mean
-from penstock.plan.stage import MAIN, Operator, Side
+from penstock.plan.stages import MAIN, Operator, Side
 from penstock.types.durations import Duration, not_negative, words
 from penstock.types.schema import Schema
 

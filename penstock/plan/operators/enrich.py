@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from penstock.diagnostics.user_functions import shown, without_value
 from penstock.errors import DataError, PlanError, did_you_mean, not_a_column
-from penstock.plan.stage import MAIN, Operator, Side
+from penstock.plan.stages import MAIN, Operator, Side
 from penstock.types.durations import Duration, not_negative, positive, words
 from penstock.types.schema import Schema, schema
 from penstock.types.validate import Nonconforming, decode

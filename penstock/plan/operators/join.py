@@ -10,7 +10,7 @@ from penstock.errors import PlanError
 from penstock.expressions.builder import Col, Name
 from penstock.model.windows import Calendar, Sliding, WindowRule
 from penstock.plan.operators.join_schema import check_how, check_keys, check_prefix, joined_schema
-from penstock.plan.stage import MAIN, Operator, Side, refuse_lists
+from penstock.plan.stages import MAIN, Operator, Side, refuse_lists
 from penstock.types.durations import Duration, microseconds, not_negative, words
 from penstock.types.schema import Column, Schema
 from penstock.types.timestamps import MAX_TIME

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from penstock.errors import PlanError, did_you_mean, not_a_column
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.types.schema import Column, Schema
 
 Keys = tuple[str, ...]

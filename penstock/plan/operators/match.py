@@ -11,7 +11,7 @@ from penstock.errors import DataError, PlanError, did_you_mean
 from penstock.expressions.builder import Col, Node, type_of
 from penstock.plan.operators.measures import Read, Ref, read, said, shown
 from penstock.plan.operators.pattern import Pattern, Skip, Step, past_last
-from penstock.plan.stage import MAIN, Operator, Side
+from penstock.plan.stages import MAIN, Operator, Side
 from penstock.types.durations import Duration, not_negative, words
 from penstock.types.schema import Column, Schema, checked
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from penstock.errors import PlanError, did_you_mean, not_a_column
 from penstock.plan.operators.join_schema import check_deleted
-from penstock.plan.stage import MAIN, Operator, Side
+from penstock.plan.stages import MAIN, Operator, Side
 from penstock.plan.tables import until_gone
 from penstock.types.durations import Duration, positive, words
 from penstock.types.schema import Schema, canonical_type, schema

@@ -9,7 +9,7 @@ from typing import get_args
 from penstock.errors import PlanError
 from penstock.plan.operators.join_schema import check_deleted, check_how, check_keys, check_prefix, joined_schema
 from penstock.plan.operators.temporal_join import UNMATCHED, TemporalHow
-from penstock.plan.stage import MAIN, Operator, Side
+from penstock.plan.stages import MAIN, Operator, Side
 from penstock.plan.tables import until_gone
 from penstock.types.schema import Schema
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from penstock.plan.operators.join_schema import check_deleted, check_how, check_keys, check_prefix, joined_schema
-from penstock.plan.stage import MAIN, Operator, Side
+from penstock.plan.stages import MAIN, Operator, Side
 from penstock.types.durations import Duration, not_negative, words
 from penstock.types.schema import Schema
 

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from penstock.errors import PlanError, did_you_mean
 from penstock.model.windows import Calendar, Sliding
-from penstock.plan.stage import MAIN, Operator, Side, refuse_lists
+from penstock.plan.stages import MAIN, Operator, Side, refuse_lists
 from penstock.types.durations import words
 from penstock.types.schema import Column, Schema
 

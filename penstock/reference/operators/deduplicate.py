@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.plan.operators.deduplicate import DUPLICATES, Dedup
-from penstock.plan.stage import MAIN, Side
+from penstock.plan.stages import MAIN, Side
 from penstock.reference.aggregates import Record, canonical
 from penstock.reference.operators.protocol import Emitted, Out
 from penstock.types.timestamps import MAX_TIME, plus

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.plan.operators.enrich import STEP, Enrich
-from penstock.plan.stage import MAIN, Side
+from penstock.plan.stages import MAIN, Side
 from penstock.reference.aggregates import Record, canonical
 from penstock.reference.operators.protocol import Bad, Emitted, Out
 from penstock.runtime.async_calls import Answer, Asker

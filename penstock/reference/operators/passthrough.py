@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.plan.stage import MAIN
+from penstock.plan.stages import MAIN
 from penstock.reference.aggregates import Record
 from penstock.reference.operators.protocol import Emitted, Out
 

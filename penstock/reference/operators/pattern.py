@@ -16,7 +16,7 @@ from penstock.expressions.nodes import LONG_MAX, LONG_MIN
 from penstock.plan.operators.match import TIMEOUTS, Match, Test, refs_of, too_many, unmeasurable
 from penstock.plan.operators.measures import Ref
 from penstock.plan.operators.pattern import Step
-from penstock.plan.stage import MAIN, Side
+from penstock.plan.stages import MAIN, Side
 from penstock.reference.aggregates import Record, canonical, order
 from penstock.reference.expressions import evaluator
 from penstock.reference.operators.protocol import Bad, Emitted, Out

@@ -7,12 +7,12 @@ from typing import Any
 
 from penstock.diagnostics.user_functions import failure
 from penstock.plan.operators.process import Field, KeyedFunction, Process, TimeKind, Timer, fields_of, has_timers
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.reference.aggregates import Record, canonical
 from penstock.reference.operators.protocol import Bad, Emitted, Out
 from penstock.runtime.broadcast_rules import Rules
-from penstock.runtime.keyed_state import remembering, undo, view
 from penstock.runtime.process_context import Cancel, Context, Emit, SetTimer, moment, timer_failed
+from penstock.runtime.process_state import remembering, undo, view
 from penstock.types.timestamps import MAX_TIME, MIN_TIME
 from penstock.types.validate import for_users
 

@@ -14,7 +14,7 @@ from penstock.plan.operators.process import Process
 from penstock.plan.operators.table_join import TableJoin
 from penstock.plan.operators.temporal_join import TemporalJoin
 from penstock.plan.operators.top_n import Top
-from penstock.plan.stage import RowStage, Side
+from penstock.plan.stages import RowStage, Side
 from penstock.reference.operators.deduplicate import DedupMachine
 from penstock.reference.operators.enrich import EnrichMachine
 from penstock.reference.operators.join import JoinMachine

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.plan.operators.join_schema import right_columns
 from penstock.plan.operators.table_join import TableJoin
 from penstock.plan.operators.temporal_join import UNMATCHED
-from penstock.plan.stage import MAIN, Side
+from penstock.plan.stages import MAIN, Side
 from penstock.reference.aggregates import Record
 from penstock.reference.operators.protocol import Emitted, Out
 from penstock.reference.operators.temporal_join import Key, key_of

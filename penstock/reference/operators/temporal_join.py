@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.plan.operators.join_schema import right_columns
 from penstock.plan.operators.temporal_join import UNMATCHED, TemporalJoin
-from penstock.plan.stage import MAIN, Side
+from penstock.plan.stages import MAIN, Side
 from penstock.reference.aggregates import Record, canonical
 from penstock.reference.operators.protocol import Emitted, Out
 from penstock.types.timestamps import MAX_TIME, MIN_TIME, plus

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.model.windows import Window
 from penstock.plan.operators.top_n import RANK, WINDOW, Top
-from penstock.plan.stage import MAIN, Side
+from penstock.plan.stages import MAIN, Side
 from penstock.reference.aggregates import Descending, Record, canonical, order
 from penstock.reference.operators.protocol import Emitted, Out
 from penstock.types.timestamps import MAX_TIME, plus

@@ -12,6 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from penstock.api.pipeline import Pipeline
+from penstock.api.progress import Progress
+from penstock.plan.stages import ALL
+from penstock.storage.local import CheckpointError
 from penstock.testing.crash.input_tape import Tape
 from penstock.testing.crash.redirect import kept, life_of
 
@@ -49,7 +52,6 @@ def pipeline_of(runs: Path, folder: Path) -> Pipeline:
 
 def main(runs: str, folder: str) -> int:
     """Run until the tape has ended, then close every window."""
-    from penstock.api.progress import Progress
     from penstock.error_display import tell
     from penstock.plan.stages import ALL
     from penstock.storage.local import CheckpointError
@@ -76,3 +78,19 @@ def main(runs: str, folder: str) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(*sys.argv[1:]))
+
+
+def run_out(pipeline: Pipeline, folder: str) -> None:
+    """Run until the source is drained, then close every window; one that had ended before says so."""
+
+    def told(progress: Progress) -> None:
+        print(json.dumps(progress.plain()), flush=True)
+
+    piecemeal = pipeline.bearing(ALL, where_unsaid=True)  # a life that is cut short may read nothing but bad rows
+    try:
+        for until in ("caught_up", "end"):
+            print(piecemeal.run(checkpoint=f"{folder}/checkpoint", batch_every="0", until=until, on_progress=told))
+    except CheckpointError as error:
+        if "is finished" not in str(error):
+            raise
+        print(error)

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 import penstock as ps
 from penstock.api.pipeline import Pipeline, pipeline
+from penstock.testing.crash.life import run_out
 from penstock.testing.crash.redirect import with_history
-from penstock.testing.crash.running import run_out
 
 NAME = "stages"
 START = "2026-05-01T12:00:00"

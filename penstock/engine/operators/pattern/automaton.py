@@ -16,7 +16,7 @@ from penstock.engine.operators.pattern.conditions import Code, Kept, condition_c
 from penstock.plan.operators.match import Match, Test, refs_of
 from penstock.plan.operators.measures import Read, Ref
 from penstock.plan.operators.pattern import Contiguity, Step
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.types.arrow import arrow_schema, arrow_type
 from penstock.types.schema import INTEGERS
 

@@ -12,8 +12,8 @@ from penstock.diagnostics.user_functions import failure
 from penstock.engine.operators.process.state import Timers
 from penstock.engine.windows.lifecycle import Clock
 from penstock.plan.operators.process import KINDS, Field, KeyedFunction, Process, TimeKind, Timer
-from penstock.runtime.keyed_state import forget, undo
 from penstock.runtime.process_context import Cancel, Context, Emit, moment, timer_failed
+from penstock.runtime.process_state import forget, undo
 from penstock.types.timestamps import MAX_TIME, MIN_TIME
 
 Waiting = list[tuple[int, str]]

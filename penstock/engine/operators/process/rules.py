@@ -10,13 +10,13 @@ import pyarrow as pa
 from penstock.engine.columns.constants import constant
 from penstock.engine.columns.keys import Keys, canonical, equal, hashes, key_codes
 from penstock.engine.ingest.pre_aggregate import Rows
-from penstock.engine.operators.looking import deletions
+from penstock.engine.operators.join_output import deletions
 from penstock.engine.operators.process.state import user_keys, user_rows
 from penstock.engine.state.operator_codec import Runs
 from penstock.engine.state.parts import Part, Stored
 from penstock.engine.state.runs import Run
 from penstock.engine.windows.partials import Cells, concat_cells
-from penstock.plan.stage import Side
+from penstock.plan.stages import Side
 from penstock.runtime.broadcast_rules import NONE, Rules
 from penstock.types.timestamps import MAX_TIME
 

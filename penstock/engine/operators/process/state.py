@@ -19,8 +19,8 @@ from penstock.engine.columns.constants import constant
 from penstock.engine.columns.keys import Keys
 from penstock.engine.windows.partials import Cells, Held
 from penstock.plan.operators.process import KINDS, Field, KeyedFunction, TimeKind
-from penstock.runtime.keyed_state import view
 from penstock.runtime.process_context import Context
+from penstock.runtime.process_state import view
 from penstock.types.arrow import arrow_type
 from penstock.types.schema import Schema
 from penstock.types.timestamps import EPOCH, MAX_TIME

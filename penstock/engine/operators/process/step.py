@@ -24,9 +24,9 @@ from penstock.engine.windows.index import among
 from penstock.engine.windows.lifecycle import Clock
 from penstock.engine.windows.partials import Cells, concat_arrays, take_arrays
 from penstock.plan.operators.process import Process, fields_of, has_timers
-from penstock.plan.stage import Side
-from penstock.runtime.keyed_state import remembering
+from penstock.plan.stages import Side
 from penstock.runtime.process_context import Context
+from penstock.runtime.process_state import remembering
 from penstock.types.arrow import to_arrow
 from penstock.types.timestamps import MAX_TIME, MIN_TIME
 
