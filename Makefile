@@ -16,7 +16,7 @@ WORKERS := -n auto --maxprocesses 4 --dist worksteal
 
 # Tests that start a JVM, a server or a browser: two at a time, a file to a worker, so that few are started. Those that
 # kill are few and long: they begin, so that neither worker is left alone with them in the end.
-ON_SPARK := tests/faults tests/spark tests/cli tests/docs tests/kafka tests/kafka_sink tests/postgres tests/browser tests/golden
+ON_SPARK := tests/faults tests/integration tests/docs tests/browser tests/golden
 
 .PHONY: help install java browser demo demo-kafka test lint format types contracts conformance laws faults faults-nexmark soak bench bench-quick bench-engine bench-kafka bench-nexmark bench-observing bench-state docs figures playground clean
 
@@ -68,11 +68,11 @@ contracts: $(INSTALLED) ## who may import whom
 	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }; tail -1 <<< "$$said"
 
 conformance: $(INSTALLED) ## play Beam's transcripts, the book and the worked examples (ENGINE=reference|columnar|both)
-	@$(BIN)/python -m penstock.testing play tests/transcripts tests/book tests/examples --engine $(ENGINE)
-	@[ "$(ENGINE)" != spark ] || PENSTOCK_ENGINES=spark $(BIN)/python -m pytest tests/examples -k "not test_case"
+	@$(BIN)/python -m penstock.testing play tests/conformance/transcripts tests/conformance/book tests/conformance/examples --engine $(ENGINE)
+	@[ "$(ENGINE)" != spark ] || PENSTOCK_ENGINES=spark $(BIN)/python -m pytest tests/conformance/examples -k "not test_case"
 
 laws: $(INSTALLED) ## nightly: the laws, each on EXAMPLES=10000 random pipelines
-	@PENSTOCK_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest $(WORKERS) tests/laws
+	@PENSTOCK_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest $(WORKERS) tests/properties
 
 faults: $(INSTALLED) java ## KILLS=200 kills each of pipelines with every sink, stage and server; goes on where it stopped
 	@$(BIN)/python -m tests.faults.campaign --kills $(KILLS) --seed 7 --resume build/faults.json
@@ -80,7 +80,7 @@ faults: $(INSTALLED) java ## KILLS=200 kills each of pipelines with every sink, 
 	@$(BIN)/python -m tests.faults.campaign --kills $(KILLS) --seed 7 --resume build/faults-stages.json --stages
 
 faults-nexmark: $(INSTALLED) java ## each of Nexmark's queries killed in the middle; goes on where it stopped
-	@$(BIN)/python -m tests.nexmark.killing --resume build/faults-nexmark
+	@$(BIN)/python -m tests.conformance.nexmark.killing --resume build/faults-nexmark
 
 soak: $(INSTALLED) java ## MINUTES=30 at a steady rate: memory, state, open files and batch time must not grow
 	@$(BIN)/python -m bench.soak --minutes $(MINUTES) --json bench/results/soak.json

@@ -20,9 +20,8 @@ ENDINGS = (".svg", ".png")
 
 def add_to(app: typer.Typer) -> None:
     """The command."""
-    app.command(epilog="Example: `penstock picture tests/book/streaming_systems.toml --case 2-13 -o discarding.png`")(
-        picture
-    )
+    example = "penstock picture tests/conformance/book/streaming_systems.toml --case 2-13 -o discarding.png"
+    app.command(epilog=f"Example: `{example}`")(picture)
 
 
 def picture(

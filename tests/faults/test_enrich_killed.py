@@ -14,10 +14,10 @@ import pytest
 from penstock.checkpoint.enrichment_log import FOLDER, _unsealed
 from penstock.connectors.sink_errors import ReplayDiverged
 from penstock.testing.crash.process import Kill, died, python
-from tests.spark.fickle import ROWS, run, said
+from tests.integration.spark.fickle import ROWS, run, said
 
 ROOT = Path(__file__).parents[2]
-COMMAND = ("-c", "import sys; from tests.spark.fickle import run; run(sys.argv[1])")
+COMMAND = ("-c", "import sys; from tests.integration.spark.fickle import run; run(sys.argv[1])")
 
 
 def killed(folder: Path, kill: Kill) -> None:

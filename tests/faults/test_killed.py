@@ -16,7 +16,7 @@ from penstock.testing.crash.process import Kill, died, python
 from tests.faults.scenarios import scores
 from tests.faults.scenarios.scores import ScoresChecker
 from tests.faults.small import arriving, caught, run
-from tests.spark.driving import put
+from tests.integration.spark.driving import put
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ("-m", "tests.faults.scenarios.scores")

@@ -22,7 +22,7 @@ from penstock.testing.crash.process import Run, python
 from penstock.testing.servers.kafka import broker
 from penstock.testing.servers.postgres import database
 from tests.faults.small import BATCH_ROWS, every_pane, panes
-from tests.kafka_sink.checker import read
+from tests.integration.kafka_sink.checker import read
 
 ROOT = Path(__file__).parents[2]
 HISTORY = "SELECT team, points, plays, pane_index, pane_timing FROM totals_history"

@@ -19,7 +19,7 @@ import pytest
 
 import penstock as ps
 from penstock.api.progress import Progress
-from penstock.checkpoint import clock, enrichment_log, identity, lease, status as waiting
+from penstock.checkpoint import clock, enrichment_log, identity, lease, status
 from penstock.checkpoint.checksummed_json import FORMAT as SEALED, sealed, unsealed
 from penstock.checkpoint.clock import Clocks, read_clock, write_clock
 from penstock.checkpoint.compatibility import binding
@@ -177,7 +177,7 @@ def test_where_files_lie() -> None:
         "penstock/plan",
     )
     assert (table.FOLDER, enrichment_log.FOLDER) == ("penstock/tables", "penstock/answers")
-    assert (waiting.NAME, replay.FOLDER, replay.PARTITION) == ("penstock/waiting", "penstock/repaired", "repaired")
+    assert (status.NAME, replay.FOLDER, replay.PARTITION) == ("penstock/waiting", "penstock/repaired", "repaired")
     found = {name for file in PENSTOCK.rglob("*.py") for name in re.findall(r'"penstock/([a-z]+)"', file.read_text())}
     assert found == {"identity", "clock", "epochs", "monitor", "said", "plan", "tables", "answers", "waiting",
                      "repaired", "now", "staging"}  # fmt: skip

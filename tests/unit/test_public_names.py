@@ -48,7 +48,7 @@ def test_every_change_across_restarts_names_a_test_that_exists():
     text = (DOCS / "running.md").read_text("utf-8")
     changes = text.partition("## What may change between two runs")[2].partition("\n## ")[0]
     named = set(re.findall(r"`(test_\w+)`", changes))
-    there = (DOCS.parent / "tests/spark/test_restarts.py").read_text("utf-8")
+    there = (DOCS.parent / "tests/integration/spark/test_restarts.py").read_text("utf-8")
     assert named
     assert [name for name in sorted(named) if f"def {name}(" not in there] == []
 
@@ -82,11 +82,9 @@ script.batch("at     v\\n12:00  3\\n12:07  4")
 script.batch()
 script.expect({"total": 3, "start": "12:00"})
 
-NEED_ARROW = ("penstock.types.arrow", "penstock.engine", "penstock.engine.in_process", "tests.faults.campaign",
-              "penstock.testing.pytest_plugin", "penstock.testing.recording", "penstock.observability.sampling",
-              "penstock.observability.why", "penstock.observability.advise", "penstock.dashboard",
-              "penstock.connectors.formats", "penstock.connectors", "penstock.connectors.fingerprint", "penstock.checkpoint",
-              "penstock.spark", "penstock.cli")
+NEED_ARROW = ("penstock.types.arrow", "penstock.storage", "penstock.engine", "penstock.connectors",
+              "penstock.checkpoint", "penstock.observability", "penstock.coordinator", "penstock.dashboard",
+              "penstock.testing.pytest_plugin", "penstock.testing.recording", "penstock.spark", "penstock.cli")
 for module in pkgutil.walk_packages(ps.__path__, "penstock."):
     if not module.name.startswith(NEED_ARROW) and not module.name.endswith("__main__"):
         importlib.import_module(module.name)
