@@ -74,9 +74,7 @@ def revealed(value: str | Secret) -> str:
 
 
 _USER = re.compile(r"(?<=://)([^/@\s:]*):([^/\s]*)@")
-_SECRET = re.compile(
-    r"(?i)([?&;\s](?:[\w.-]*(?:password|passwd|pwd|secret|token|key|credential|signature))=)[^&;\s]*"
-)  # fmt: skip
+_SECRET = re.compile(r"(?i)([?&;\s](?:[\w.-]*(?:password|passwd|pwd|secret|token|key|credential|signature))=)[^&;\s]*")
 
 
 def shown(location: str) -> str:

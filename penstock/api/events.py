@@ -8,8 +8,9 @@ from penstock.plan.stages import Input, Source, max_bad_of
 from penstock.types.schema import Schema, schema
 
 
-def events(columns: str | Schema, *, name: str = "events", bounded: bool = False,
-           max_bad: int | str | None = None) -> Stream:  # fmt: skip
+def events(
+    columns: str | Schema, *, name: str = "events", bounded: bool = False, max_bad: int | str | None = None
+) -> Stream:
     """A stream whose rows are handed in: by a test, a notebook, or a runner with data of its own."""
     if not isinstance(name, str) or not name or "/" in name:
         raise PlanError(

@@ -113,8 +113,17 @@ class Pipeline:
         """What is allowed but costly or surprising."""
         return tuple(said for stage in self.flow.stages for said in checked(stage))
 
-    def run(self, *, checkpoint: str, batch_every: Duration = "1 second", until: str | None = None, spark: Any = None,
-            on_progress: Any = None, observe: bool = True, max_bad: int | str | None = None) -> Ended:  # fmt: skip
+    def run(
+        self,
+        *,
+        checkpoint: str,
+        batch_every: Duration = "1 second",
+        until: str | None = None,
+        spark: Any = None,
+        on_progress: Any = None,
+        observe: bool = True,
+        max_bad: int | str | None = None,
+    ) -> Ended:
         """Run until stopped, or until the input is drained (`"caught_up"`) or has ended (`"end"`).
 
         What is observed is kept beside the checkpoint, for the dashboard, for pictures and for questions: a sample of
@@ -123,12 +132,28 @@ class Pipeline:
         that is "100%".
         """
         bearing = self._borne(max_bad)
-        ended: Ended = _runner().run(bearing, checkpoint=checkpoint, batch_every=batch_every, until=until, spark=spark,
-                                     on_progress=on_progress, observe=observe)  # fmt: skip
+        ended: Ended = _runner().run(
+            bearing,
+            checkpoint=checkpoint,
+            batch_every=batch_every,
+            until=until,
+            spark=spark,
+            on_progress=on_progress,
+            observe=observe,
+        )
         return ended
 
-    def start(self, *, checkpoint: str, batch_every: Duration = "1 second", until: str | None = None, spark: Any = None,
-              on_progress: Any = None, observe: bool = True, max_bad: int | str | None = None) -> Handle:  # fmt: skip
+    def start(
+        self,
+        *,
+        checkpoint: str,
+        batch_every: Duration = "1 second",
+        until: str | None = None,
+        spark: Any = None,
+        on_progress: Any = None,
+        observe: bool = True,
+        max_bad: int | str | None = None,
+    ) -> Handle:
         """Run in the background; the handle stops it, waits for it and says how it stands."""
         bearing = self._borne(max_bad)
         handle: Handle = _runner().start(
@@ -148,9 +173,14 @@ class Pipeline:
 
 
 def pipeline(
-    name: str, *outputs: Output, delivery: Delivery = "exactly_once", shards: int | None = None,
-    batch_rows: int | None = None, batch_target: Duration = "10 seconds", staging: str | None = None,
-) -> Pipeline:  # fmt: skip
+    name: str,
+    *outputs: Output,
+    delivery: Delivery = "exactly_once",
+    shards: int | None = None,
+    batch_rows: int | None = None,
+    batch_target: Duration = "10 seconds",
+    staging: str | None = None,
+) -> Pipeline:
     """Outputs under one name and one checkpoint; refused here if they cannot be right.
 
     A batch takes so much that it lasts about `batch_target`, and never more than `batch_rows` of a source.
@@ -180,8 +210,15 @@ def pipeline(
         if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
             raise PlanError(f"{what} is {number!r}", f"{what} is a whole number above zero", f"write {what}=4")
     _check_places(name, outputs)
-    return Pipeline(name, outputs, delivery, shards, batch_rows, staging=staging,
-                    batch_target=positive(batch_target, "batch_target"))  # fmt: skip
+    return Pipeline(
+        name,
+        outputs,
+        delivery,
+        shards,
+        batch_rows,
+        staging=staging,
+        batch_target=positive(batch_target, "batch_target"),
+    )
 
 
 def _runner() -> Any:
@@ -200,8 +237,10 @@ def _runner() -> Any:
 
 def _connected(flow: Flow) -> bool:
     """Whether stages that share a source, or read one another, are all stages there are."""
-    reach = [set(flow.own_sources(number)) | {f"#{number}", *(f"#{one}" for one in flow.above(number))}
-             for number in range(len(flow.stages))]  # fmt: skip
+    reach = [
+        set(flow.own_sources(number)) | {f"#{number}", *(f"#{one}" for one in flow.above(number))}
+        for number in range(len(flow.stages))
+    ]
     joined = reach[0]
     for _ in reach:
         for one in reach:

@@ -121,8 +121,15 @@ class Stream:
         late = not_negative(self._late(lateness), "lateness")
         return Windowed(self, rule, late, AtWatermark(None, None), None)
 
-    def process(self, function: KeyedFunction, *, ordered: bool = False, rules: Stream | Table | None = None,
-                rule_key: str | Sequence[str] | None = None, deleted: str | None = None) -> Rows:  # fmt: skip
+    def process(
+        self,
+        function: KeyedFunction,
+        *,
+        ordered: bool = False,
+        rules: Stream | Table | None = None,
+        rule_key: str | Sequence[str] | None = None,
+        deleted: str | None = None,
+    ) -> Rows:
         """A function with state and timers for each key; `ordered` gives it the events in order of event time.
 
         `rules` are rows that every key sees, by `rule_key`; one whose column `deleted` is true is withdrawn.
@@ -141,14 +148,22 @@ class Stream:
         ruling = Entry("rules", changes.inputs, keys, "everywhere", waited=False)
         return self._remembering("process", process_rule(function, ordered=ordered, deleted=gone), ruling)
 
-    def dedup(self, *columns: str, within: Duration | None = None, keep: str = "first",
-              lateness: Duration | None = None) -> Rows:  # fmt: skip
+    def dedup(
+        self, *columns: str, within: Duration | None = None, keep: str = "first", lateness: Duration | None = None
+    ) -> Rows:
         """Of rows that are equal in these columns and near in event time, one."""
         rule = dedup_rule(within=within, keep=keep, lateness=self._late(lateness))
         return self.key_by(*columns)._remembering("dedup", rule)
 
-    def top(self, n: int, *, by: str | None = None, best: Best = "greatest", window: WindowRule | None = None,
-            lateness: Duration | None = None) -> Rows:  # fmt: skip
+    def top(
+        self,
+        n: int,
+        *,
+        by: str | None = None,
+        best: Best = "greatest",
+        window: WindowRule | None = None,
+        lateness: Duration | None = None,
+    ) -> Rows:
         """The best rows of each key with their ranks: every change as it comes, or the answer of each window."""
         if window is None and lateness is not None:
             raise PlanError(
@@ -159,35 +174,75 @@ class Stream:
         rule = top_rule(n, by=by, best=best, window=window, lateness=not_negative(self._late(lateness), "lateness"))
         return self._remembering("top", rule)
 
-    def match(self, pattern: Pattern, *, output: Mapping[str, Expression] | None = None, skip: Skip | None = None,
-              timeouts: bool = False, lateness: Duration | None = None, keep: str | None = None, limit: int = LIMIT
-              ) -> Rows:  # fmt: skip
+    def match(
+        self,
+        pattern: Pattern,
+        *,
+        output: Mapping[str, Expression] | None = None,
+        skip: Skip | None = None,
+        timeouts: bool = False,
+        lateness: Duration | None = None,
+        keep: str | None = None,
+        limit: int = LIMIT,
+    ) -> Rows:
         """Where the events of a key, in order of event time, fit a pattern."""
-        rule = match_rule(pattern, output=output, skip=skip, timeouts=timeouts, lateness=self._late(lateness),
-                          keep=keep, limit=limit)  # fmt: skip
+        rule = match_rule(
+            pattern, output=output, skip=skip, timeouts=timeouts, lateness=self._late(lateness), keep=keep, limit=limit
+        )
         return self._remembering("match", rule)
 
-    def join(self, other: Stream, *, on: On | None = None, between: tuple[Limit, Limit] | None = None,
-             window: WindowRule | None = None, how: How = "inner", keep: str | None = None,
-             inclusive: tuple[bool, bool] = (True, True), prefix: str = "", lateness: Duration | None = None
-             ) -> Rows:  # fmt: skip
+    def join(
+        self,
+        other: Stream,
+        *,
+        on: On | None = None,
+        between: tuple[Limit, Limit] | None = None,
+        window: WindowRule | None = None,
+        how: How = "inner",
+        keep: str | None = None,
+        inclusive: tuple[bool, bool] = (True, True),
+        prefix: str = "",
+        lateness: Duration | None = None,
+    ) -> Rows:
         """Rows of two streams with equal keys, whose event times are near, or that lie in one window."""
         mine, theirs = self._met(other, on, "join")
-        rule = join_rule(between=between, window=window, how=how, keep=keep, inclusive=inclusive, prefix=prefix,
-                         lateness=self._late(lateness, *theirs.inputs))  # fmt: skip
+        rule = join_rule(
+            between=between,
+            window=window,
+            how=how,
+            keep=keep,
+            inclusive=inclusive,
+            prefix=prefix,
+            lateness=self._late(lateness, *theirs.inputs),
+        )
         return mine._remembering("join", rule, theirs)
 
-    def temporal_join(self, versions: Stream, *, on: On | None = None, how: TemporalHow = "inner",
-                      lateness: Duration | None = None, deleted: str | None = None, prefix: str = ""
-                      ) -> Rows:  # fmt: skip
+    def temporal_join(
+        self,
+        versions: Stream,
+        *,
+        on: On | None = None,
+        how: TemporalHow = "inner",
+        lateness: Duration | None = None,
+        deleted: str | None = None,
+        prefix: str = "",
+    ) -> Rows:
         """Each row with the version of a table that was valid at its own event time."""
         mine, theirs = self._met(versions, on, "temporal_join")
         late = self._late(lateness, *theirs.inputs)
         rule = temporal_rule(how=how, lateness=late, deleted=deleted, prefix=prefix)
         return mine._remembering("temporal join", rule, theirs)
 
-    def join_table(self, table: Stream | Table, *, on: On | None = None, how: TemporalHow = "inner",
-                   deleted: str | None = None, prefix: str = "", broadcast: bool = False) -> Rows:  # fmt: skip
+    def join_table(
+        self,
+        table: Stream | Table,
+        *,
+        on: On | None = None,
+        how: TemporalHow = "inner",
+        deleted: str | None = None,
+        prefix: str = "",
+        broadcast: bool = False,
+    ) -> Rows:
         """Each row with a table as it stands: the last row of another stream for the key, or a `ps.table`.
 
         `broadcast` keeps all of a small table on every shard, so that the rows that meet it may be anywhere.
@@ -198,14 +253,35 @@ class Stream:
         theirs = replace(theirs, dealt="everywhere" if broadcast else "by key", waited=False)
         return mine._remembering("table join", rule, theirs, dealt="evenly" if broadcast else "by key")
 
-    def enrich(self, function: Asked, *, output: str | Schema | None = None, on: str | Sequence[str] | None = None,
-               concurrency: int = 100, timeout: Duration = "10 seconds", retries: int = 3,
-               backoff: Duration = "100 milliseconds", give_up: Duration = "1 minute", cache: Duration | None = None,
-               cache_rows: int = CACHE_ROWS, on_error: str = "quarantine") -> Rows:  # fmt: skip
+    def enrich(
+        self,
+        function: Asked,
+        *,
+        output: str | Schema | None = None,
+        on: str | Sequence[str] | None = None,
+        concurrency: int = 100,
+        timeout: Duration = "10 seconds",
+        retries: int = 3,
+        backoff: Duration = "100 milliseconds",
+        give_up: Duration = "1 minute",
+        cache: Duration | None = None,
+        cache_rows: int = CACHE_ROWS,
+        on_error: str = "quarantine",
+    ) -> Rows:
         """Each row with what a function outside, async or plain, says of it, or of the columns named by `on`."""
-        rule = enrich_rule(function, output=output, on=on, concurrency=concurrency, timeout=timeout, retries=retries,
-                           backoff=backoff, give_up=give_up, cache=cache, cache_rows=cache_rows,
-                           on_error=on_error)  # fmt: skip
+        rule = enrich_rule(
+            function,
+            output=output,
+            on=on,
+            concurrency=concurrency,
+            timeout=timeout,
+            retries=retries,
+            backoff=backoff,
+            give_up=give_up,
+            cache=cache,
+            cache_rows=cache_rows,
+            on_error=on_error,
+        )
         dealt = Stream(self.inputs, self.keys or rule.on)
         return replace(dealt._remembering("enrich", rule), keys=self.keys)
 

@@ -68,9 +68,14 @@ class Windowed:
                     f'write {name}=ps.rows() or {name}=ps.sum("points")',
                 )
         plan = Plan(
-            self.stream.inputs, self.stream.keys, self.rule, self.lateness, self.when, self.mode,
+            self.stream.inputs,
+            self.stream.keys,
+            self.rule,
+            self.lateness,
+            self.when,
+            self.mode,
             tuple(aggregates.items()),
-        )  # fmt: skip
+        )
         check(plan)
         return Panes(plan)
 

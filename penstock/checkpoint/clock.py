@@ -74,10 +74,21 @@ def latest_clock(store: Store, lineage: str) -> Clocks:
 
 
 def _plain(clocks: Clocks) -> dict[str, Any]:
-    return {"batch": clocks.batch, "totals": asdict(clocks.totals), "bad": clocks.bad, "panes": clocks.panes,
-            "finished": clocks.finished, "drained": clocks.drained, "given": clocks.given, "offsets": clocks.offsets,
-            "open_windows": clocks.open_windows, "partitions": clocks.partitions, "lag": clocks.lag,
-            "notes": clocks.notes, "held": clocks.held}  # fmt: skip
+    return {
+        "batch": clocks.batch,
+        "totals": asdict(clocks.totals),
+        "bad": clocks.bad,
+        "panes": clocks.panes,
+        "finished": clocks.finished,
+        "drained": clocks.drained,
+        "given": clocks.given,
+        "offsets": clocks.offsets,
+        "open_windows": clocks.open_windows,
+        "partitions": clocks.partitions,
+        "lag": clocks.lag,
+        "notes": clocks.notes,
+        "held": clocks.held,
+    }
 
 
 def _read(store: Store, name: str, lineage: str) -> Clocks:
@@ -90,7 +101,19 @@ def _read(store: Store, name: str, lineage: str) -> Clocks:
             "its lineage is not that of this checkpoint: files of two checkpoints were mixed",
             "restore the checkpoint from a copy, or start anew with an empty one",
         )
-    return Clocks(held["batch"], decoded(held["state"]), Counts(**held["totals"]), held["bad"], held["panes"],
-                  held["finished"], held["drained"], held["given"], held["open_windows"],
-                  held["partitions"], held["offsets"], held.get("lag", []), held.get("notes", []),
-                  held.get("held", {}))  # fmt: skip
+    return Clocks(
+        held["batch"],
+        decoded(held["state"]),
+        Counts(**held["totals"]),
+        held["bad"],
+        held["panes"],
+        held["finished"],
+        held["drained"],
+        held["given"],
+        held["open_windows"],
+        held["partitions"],
+        held["offsets"],
+        held.get("lag", []),
+        held.get("notes", []),
+        held.get("held", {}),
+    )

@@ -66,8 +66,10 @@ def _inputs(flow: Flow, stage: AnyStage) -> str:
 
 
 def _rows(stage: RowStage) -> dict[str, str]:
-    keys = [", ".join(f"{column.name} {column.type}" for column in side.key_schema.columns) or "none"
-            for side in stage.sides]  # fmt: skip
+    keys = [
+        ", ".join(f"{column.name} {column.type}" for column in side.key_schema.columns) or "none"
+        for side in stage.sides
+    ]
     return {"keys": "; ".join(keys), **stage.operator.binding(stage.sides), "memory": f"{stage.label}, format {MEMORY}"}
 
 

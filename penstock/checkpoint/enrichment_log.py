@@ -105,8 +105,9 @@ def _reached(place: str) -> bool:
 
 def _sealed(questions: pa.RecordBatch, answers: Answers) -> bytes:
     """Questions and answers as bytes, with a checksum before them."""
-    made = pa.RecordBatch.from_arrays([*answers.batch.columns, answers.failed],
-                                      schema=answers.batch.schema.append(pa.field(_FAILED, pa.string())))  # fmt: skip
+    made = pa.RecordBatch.from_arrays(
+        [*answers.batch.columns, answers.failed], schema=answers.batch.schema.append(pa.field(_FAILED, pa.string()))
+    )
     data = packed({}, {"questions": questions, "answers": made})
     return hashlib.blake2b(data, digest_size=_SEAL).digest() + data
 

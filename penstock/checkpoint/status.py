@@ -128,11 +128,24 @@ def standing(checkpoint: str | Store) -> Standing:
         raise _nothing_there(store.root)
     clocks, owner = latest_clock(store, identity.lineage), last_owner(store)
     return Standing(
-        store.root, identity.name, identity.lineage, identity.shards, clocks.batch - 1 if clocks.batch else None,
-        clocks.state.now, clocks.watermark, clocks.totals, clocks.panes, clocks.finished, clocks.open_windows,
-        tuple(Partition(*one) for one in clocks.partitions), owner,
-        tuple(Lag(*one) for one in clocks.lag), tuple(clocks.notes), waits(store, owner), clocks.held,
-    )  # fmt: skip
+        store.root,
+        identity.name,
+        identity.lineage,
+        identity.shards,
+        clocks.batch - 1 if clocks.batch else None,
+        clocks.state.now,
+        clocks.watermark,
+        clocks.totals,
+        clocks.panes,
+        clocks.finished,
+        clocks.open_windows,
+        tuple(Partition(*one) for one in clocks.partitions),
+        owner,
+        tuple(Lag(*one) for one in clocks.lag),
+        tuple(clocks.notes),
+        waits(store, owner),
+        clocks.held,
+    )
 
 
 def _store(checkpoint: str) -> Store:

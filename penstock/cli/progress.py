@@ -122,8 +122,17 @@ class JsonLines:
         if ended is not None:
             at = None if ended.progress is None else ended.progress.watermark
             last = ended.batches - 1 if ended.batches else None
-            self._say({"type": "ended", "pipeline": self.name, "reason": ended.reason, "batch": last,
-                       "watermark": at, "watermark_at": stamp(at), "unread": list(ended.unread)})  # fmt: skip
+            self._say(
+                {
+                    "type": "ended",
+                    "pipeline": self.name,
+                    "reason": ended.reason,
+                    "batch": last,
+                    "watermark": at,
+                    "watermark_at": stamp(at),
+                    "unread": list(ended.unread),
+                }
+            )
 
     def _say(self, value: dict[str, Any]) -> None:
         print(json.dumps(value), file=self.out, flush=True)

@@ -82,8 +82,11 @@ class LivePanel:
             numbers(progress, self.speed),
             title=Text(f"{self.name}, running for {span((time.monotonic() - self.began) * 1e6)}", "bold"),
             subtitle=Text("stopping after this batch" if self.stopped else "Ctrl-C stops after the batch", "dim"),
-            title_align="left", subtitle_align="right", width=min(self.console.width, WIDEST), border_style="blue",
-        )  # fmt: skip
+            title_align="left",
+            subtitle_align="right",
+            width=min(self.console.width, WIDEST),
+            border_style="blue",
+        )
 
 
 def numbers(progress: Progress, speed: float) -> Table:

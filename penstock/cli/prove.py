@@ -49,7 +49,7 @@ def prove(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object at the end, for machines.")] = False,
     master: Master = None,
-) -> None:  # fmt: skip
+) -> None:
     """Kill a pipeline, start it again, and compare its sinks with an undisturbed run.
 
     What its sources have for a few batches is recorded first. Then the pipeline plays it once undisturbed, and in one

@@ -118,8 +118,10 @@ def replay(
         print(f"{many(len(rows) - len(new), 'row')} left alone: put back before")
     if empty:
         print(f"{many(empty, 'row')} left alone: `row` is null")
-    print(f"{whole.name} {'runs' if standing.running else 'does not run now'}; its watermark stands at "
-          f"{clock(standing.watermark)}: a row whose window takes no more corrections will be late")  # fmt: skip
+    print(
+        f"{whole.name} {'runs' if standing.running else 'does not run now'}; its watermark stands at "
+        f"{clock(standing.watermark)}: a row whose window takes no more corrections will be late"
+    )
 
 
 def _store(checkpoint: str) -> Store:
@@ -163,8 +165,10 @@ def _export(rows: list[dict[str, Any]], file: Path) -> None:
         written.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
     empty = sum(row["row"] is None for row in rows)
     said = f"; {many(empty, 'row')} could not be read as columns and has null there" if empty else ""
-    print(f"{many(len(rows), 'row')} in {file}: mend `row` in each, then penstock quarantine replay{said}",
-          file=sys.stderr)  # fmt: skip
+    print(
+        f"{many(len(rows), 'row')} in {file}: mend `row` in each, then penstock quarantine replay{said}",
+        file=sys.stderr,
+    )
 
 
 def _short(text: str) -> str:

@@ -59,17 +59,23 @@ def run(
     file: File,
     checkpoint: Annotated[
         str | None,
-        typer.Option("--checkpoint", "-c", metavar="PLACE",
-                     help="Where the run's memory is kept; default: checkpoints/ and the name."),
+        typer.Option(
+            "--checkpoint",
+            "-c",
+            metavar="PLACE",
+            help="Where the run's memory is kept; default: checkpoints/ and the name.",
+        ),
     ] = None,
     batch_every: Annotated[
         str, typer.Option(metavar="DURATION", help="How often a batch begins, at most.")
     ] = "1 second",
     until: Annotated[
         Until | None,
-        typer.Option(metavar="caught_up|end",
-                     help="End by itself: when all that is there is read, or when the input has ended and every "
-                     "window is closed. Without it, it runs on."),
+        typer.Option(
+            metavar="caught_up|end",
+            help="End by itself: when all that is there is read, or when the input has ended and every "
+            "window is closed. Without it, it runs on.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a batch on stdout.")] = False,
     ui: Annotated[
@@ -77,17 +83,23 @@ def run(
     ] = False,
     ui_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65_535, metavar="NUMBER",
-                     help="Its port, with --ui; 0 takes any free one. Without it 8766, or any free one."),
+        typer.Option(
+            min=0,
+            max=65_535,
+            metavar="NUMBER",
+            help="Its port, with --ui; 0 takes any free one. Without it 8766, or any free one.",
+        ),
     ] = None,
     master: Master = None,
     max_bad: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER|PERCENT",
-                     help="How many bad rows of each source are borne, such as 100 or 1%; default: what the pipeline "
-                     "says. With 100% a run of which all rows are bad ends with exit code 0, too."),
+        typer.Option(
+            metavar="NUMBER|PERCENT",
+            help="How many bad rows of each source are borne, such as 100 or 1%; default: what the pipeline "
+            "says. With 100% a run of which all rows are bad ends with exit code 0, too.",
+        ),
     ] = None,
-) -> None:  # fmt: skip
+) -> None:
     """Run a pipeline until it is stopped.
 
     Ctrl-C or SIGTERM finishes the batch that runs, says where it stopped and ends with exit code 0; the same command

@@ -70,9 +70,11 @@ def _sections(look: Look) -> list[tuple[Section, int]]:
     if last is None:
         return []
     return [
-        (partitions, len(last.partitions)), (batches, len(look.observed)), (sinks, len(last.ledgers or last.sinks)),
+        (partitions, len(last.partitions)),
+        (batches, len(look.observed)),
+        (sinks, len(last.ledgers or last.sinks)),
         (hot_keys, min(len(last.hot), 5)),
-    ]  # fmt: skip
+    ]
 
 
 def head(look: Look) -> RenderableType:
@@ -196,8 +198,16 @@ def batches(look: Look, rows: int) -> RenderableType:
     table = _table("batch", "took", "events", "panes", "late", "read", "step", "sinks", "waiting", "")
     for one in reversed(look.observed[-rows:]):
         shares = [percent(one.shares.get(part, 0.0)) for part in ("read", "step", "sinks", "waiting")]
-        _add(table, f"{one.batch:,}", span(one.seconds * 1e6), f"{one.counts.get('read', 0):,}", f"{results(one):,}",
-                      f"{one.counts.get('late', 0):,}", *shares, "again" if one.replayed else "")  # fmt: skip
+        _add(
+            table,
+            f"{one.batch:,}",
+            span(one.seconds * 1e6),
+            f"{one.counts.get('read', 0):,}",
+            f"{results(one):,}",
+            f"{one.counts.get('late', 0):,}",
+            *shares,
+            "again" if one.replayed else "",
+        )
     return table
 
 
@@ -220,6 +230,12 @@ def sinks(look: Look, rows: int) -> RenderableType:
         if given is not None and has is not None and given != has:
             note = Text("differs", "bold red")
         ledger = "keeps none" if not held.get("ledgered", True) else "" if has is None else f"{has:,}"
-        _add(table, harmless(name), "" if given is None else f"{given:,}", ledger,
-                      "" if held.get("rows") is None else f"{held['rows']:,}", note)  # fmt: skip
+        _add(
+            table,
+            harmless(name),
+            "" if given is None else f"{given:,}",
+            ledger,
+            "" if held.get("rows") is None else f"{held['rows']:,}",
+            note,
+        )
     return table

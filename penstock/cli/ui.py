@@ -48,7 +48,7 @@ def ui(
         bool, typer.Option("--exposed", help="Let other machines reach it: say that it is meant.")
     ] = False,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Say the address and open nothing.")] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Open the dashboard of a run: what needs attention, and the plane, live.
 
     Reads what lies beside the checkpoint and writes nothing; the run may be at work, stopped or finished. It is served
@@ -67,8 +67,11 @@ def ui(
     server = Dashboard(local_path(checkpoint) or checkpoint, place, pipeline=pipeline)
     end_on_signals()
     if host not in LOOPBACK:
-        print(f"warning: whoever reaches {host} and has the key sees keys and rows of this stream, and the key goes "
-              "over the network as plain text", file=sys.stderr)  # fmt: skip
+        print(
+            f"warning: whoever reaches {host} and has the key sees keys and rows of this stream, and the key goes "
+            "over the network as plain text",
+            file=sys.stderr,
+        )
     server.start()
     try:
         print(f"the dashboard is at {server.address}\nCtrl-C ends it", flush=True)

@@ -154,9 +154,14 @@ def plain(heads: list[Heading], rows: list[list[str]]) -> list[str]:
         for head, column in zip(heads, zip(*rows, strict=True), strict=True)
     ]
     lines = [[head.name for head in heads], ["─" * width for width in wide], *rows]
-    return ["  " + "  ".join(cell.rjust(width) if head.number else cell.ljust(width)
-                             for cell, width, head in zip(line, wide, heads, strict=True)).rstrip()
-            for line in lines]  # fmt: skip
+    return [
+        "  "
+        + "  ".join(
+            cell.rjust(width) if head.number else cell.ljust(width)
+            for cell, width, head in zip(line, wide, heads, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
 
 
 def _rich(out: TextIO, title: str, heads: list[Heading], rows: list[list[str]], rest: str) -> bool:

@@ -28,9 +28,16 @@ Writers = MutableMapping[str, Writer]
 
 
 def deliver(
-    sink: Sink, target: Target, writers: Writers, batch: Batch, parts: Any, delivery: str = "exactly_once", *,
-    receipts: Sequence[dict[str, Any]] = (), after: int | None = None,
-) -> bool:  # fmt: skip
+    sink: Sink,
+    target: Target,
+    writers: Writers,
+    batch: Batch,
+    parts: Any,
+    delivery: str = "exactly_once",
+    *,
+    receipts: Sequence[dict[str, Any]] = (),
+    after: int | None = None,
+) -> bool:
     """Give a sink a batch as often as the delivery says; True if it was written, False if the sink had it.
 
     `parts` are tables in order (a DataFrame for a sink that wants one), `receipts` what tasks have staged. `after` is

@@ -26,9 +26,14 @@ from penstock.connectors.sql import list_of, quoted
 from penstock.errors import PlanError
 
 _SIMPLE = {
-    pa.int8(): "TINYINT", pa.int64(): "BIGINT", pa.bool_(): "BOOLEAN", pa.float64(): "DOUBLE", pa.string(): "VARCHAR",
-    pa.date32(): "DATE", pa.binary(): "BLOB",
-}  # fmt: skip
+    pa.int8(): "TINYINT",
+    pa.int64(): "BIGINT",
+    pa.bool_(): "BOOLEAN",
+    pa.float64(): "DOUBLE",
+    pa.string(): "VARCHAR",
+    pa.date32(): "DATE",
+    pa.binary(): "BLOB",
+}
 
 
 def declared(kind: pa.DataType) -> str:

@@ -143,10 +143,20 @@ class GameScores:
         return range(self.partitions_made)
 
 
-def game_scores(*, rate: int = 1_000, keys: int = 1_000, teams: int = 8, partitions: int = 2,
-                disorder: Duration = "5 seconds", faults: Faults | None = None, seed: int = 7,
-                start: str | None = None, events: int | None = None, realtime: bool = True,
-                name: str = "scores") -> Stream:  # fmt: skip
+def game_scores(
+    *,
+    rate: int = 1_000,
+    keys: int = 1_000,
+    teams: int = 8,
+    partitions: int = 2,
+    disorder: Duration = "5 seconds",
+    faults: Faults | None = None,
+    seed: int = 7,
+    start: str | None = None,
+    events: int | None = None,
+    realtime: bool = True,
+    name: str = "scores",
+) -> Stream:
     """Scores of a mobile game: `user string, team string, points long, at timestamp`.
 
     `rate` rows arrive a second, each about `disorder` after it happened. In real time the rate is kept against the
@@ -159,10 +169,21 @@ def game_scores(*, rate: int = 1_000, keys: int = 1_000, teams: int = 8, partiti
     for word in ("stragglers", "bad", "hot"):
         _share(word, getattr(wrong, word))
     reader = GameScores(
-        rate, keys, min(teams, keys), partitions, not_negative(disorder, "disorder"), wrong.stragglers,
-        not_negative(wrong.straggler_delay, "straggler_delay"), _silences(wrong.silent, partitions), wrong.bad,
-        wrong.hot, _seed(seed), _start(start, realtime), events, realtime,
-    )  # fmt: skip
+        rate,
+        keys,
+        min(teams, keys),
+        partitions,
+        not_negative(disorder, "disorder"),
+        wrong.stragglers,
+        not_negative(wrong.straggler_delay, "straggler_delay"),
+        _silences(wrong.silent, partitions),
+        wrong.bad,
+        wrong.hot,
+        _seed(seed),
+        _start(start, realtime),
+        events,
+        realtime,
+    )
     return source(reader, COLUMNS, name=name, bounded=events is not None, max_bad=None)
 
 

@@ -152,8 +152,9 @@ class MemoryWriter:
         with self.store.lock:
             claimed(replace(self.claim, takeover=False), Held(self.store.ledger, self.store.retired))
             self.store.tables.extend(tables)
-            self.store.ledger = Ledger(self.target.sink, batch.lineage, batch.batch, batch.epoch, batch.rows,
-                                       batch.fingerprint)  # fmt: skip
+            self.store.ledger = Ledger(
+                self.target.sink, batch.lineage, batch.batch, batch.epoch, batch.rows, batch.fingerprint
+            )
 
 
 def _columns(target: Target) -> list[tuple[str, str]]:

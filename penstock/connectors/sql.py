@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LEDGER = (
-    'CREATE TABLE penstock_ledger (sink TEXT PRIMARY KEY, lineage TEXT NOT NULL, batch BIGINT NOT NULL, '
+    "CREATE TABLE penstock_ledger (sink TEXT PRIMARY KEY, lineage TEXT NOT NULL, batch BIGINT NOT NULL, "
     'epoch BIGINT NOT NULL, "rows" BIGINT NOT NULL, fingerprint TEXT NOT NULL, table_name TEXT NOT NULL)'
-)  # fmt: skip
+)
 RETIRED = (
     "CREATE TABLE penstock_retired (table_name TEXT NOT NULL, lineage TEXT NOT NULL, PRIMARY KEY (table_name, lineage))"
 )
@@ -119,8 +119,10 @@ class Books:
 
     def keep(self, ledger: Ledger) -> None:
         """Write the ledger row of a sink."""
-        self.execute(_KEEP, (ledger.sink, ledger.lineage, ledger.batch, ledger.epoch, ledger.rows, ledger.fingerprint,
-                             self.table))  # fmt: skip
+        self.execute(
+            _KEEP,
+            (ledger.sink, ledger.lineage, ledger.batch, ledger.epoch, ledger.rows, ledger.fingerprint, self.table),
+        )
 
     def owners(self, sink: str, lock: str = "") -> list[tuple[Ledger, str]]:
         """Who writes to the table, and where the sink writes."""

@@ -51,9 +51,7 @@ def upsert(connection: sqlite3.Connection, table: str, panes: pa.Table, keys: Se
     """Write the net of the panes over what is there."""
     upserts, deletes = net(panes, keys)
     if deletes.num_rows:
-        same = " AND ".join(
-            f"{identity(panes.schema, [key])} = ifnull(?, {_never(panes.schema, key)})" for key in keys
-        )  # fmt: skip
+        same = " AND ".join(f"{identity(panes.schema, [key])} = ifnull(?, {_never(panes.schema, key)})" for key in keys)
         connection.executemany(f"DELETE FROM {quoted(table)} WHERE {same}", zip(*_lists(deletes), strict=True))
     if upserts.num_rows:
         names = upserts.column_names

@@ -164,8 +164,10 @@ class WholeTable:
         """That it could not be read again, as long as that is so."""
         if not at["failed"]:
             return []
-        return [f"the table {self.name!r} could not be read again: {at['failed']}; "
-                f"it stands as it was read at {show(at['read'])}"]  # fmt: skip
+        return [
+            f"the table {self.name!r} could not be read again: {at['failed']}; "
+            f"it stands as it was read at {show(at['read'])}"
+        ]
 
     def committed(self, at: Offsets) -> None:
         """What was kept of readings long past is let go."""
@@ -230,9 +232,17 @@ class WholeTable:
         return data
 
 
-def table(given: Any, *, schema: str | Schema | None = None, reload: Duration | None = None, name: str | None = None,
-          format: str | None = None, header: bool = True, max_bad: int | str | None = None,
-          limits: Limits | None = None) -> Table:  # fmt: skip
+def table(
+    given: Any,
+    *,
+    schema: str | Schema | None = None,
+    reload: Duration | None = None,
+    name: str | None = None,
+    format: str | None = None,
+    header: bool = True,
+    max_bad: int | str | None = None,
+    limits: Limits | None = None,
+) -> Table:
     """A table that is no stream, for `join_table` and for rules: a file, a DataFrame, or rows.
 
     `reload` reads a file again so often; what the new content has no more is gone from the table. `limits` is what a

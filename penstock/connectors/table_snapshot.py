@@ -27,9 +27,23 @@ from penstock.types.spark import column_type
 from penstock.types.validate import decode
 
 VERSION = 2**36  # offsets of one reading: what it withdraws, then what it has
-_WORDS = {"bool": "boolean", "large_string": "string", "string_view": "string", "halffloat": "float", "float": "float",
-          "large_binary": "binary", "date32[day]": "date", "date64[ms]": "date", "int8": "int", "int16": "int",
-          "int32": "int", "uint8": "int", "uint16": "int", "uint32": "long", "int64": "long"}  # fmt: skip
+_WORDS = {
+    "bool": "boolean",
+    "large_string": "string",
+    "string_view": "string",
+    "halffloat": "float",
+    "float": "float",
+    "large_binary": "binary",
+    "date32[day]": "date",
+    "date64[ms]": "date",
+    "int8": "int",
+    "int16": "int",
+    "int32": "int",
+    "uint8": "int",
+    "uint16": "int",
+    "uint32": "long",
+    "int64": "long",
+}
 
 
 def of_file(

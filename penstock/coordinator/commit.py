@@ -131,16 +131,20 @@ class Commit:
         state = self.clocks.state
         watermarks = tuple(state.of(number) for number in range(len(self.flow.stages)))
         newest = {} if self.observer is None else newest_of(state)
-        return TaskClock(self.lineage, self.clocks.batch, watermarks, MIN_TIME if state.now is None else state.now,
-                         newest)  # fmt: skip
+        return TaskClock(
+            self.lineage, self.clocks.batch, watermarks, MIN_TIME if state.now is None else state.now, newest
+        )
 
     def _next(self, heard: Heard, bad: dict[str, list[int]], given: dict[str, int]) -> Clocks:
         """The clock of the batch to come, from what this one reported."""
         before, tick = self.clocks, heard.tick
         said = Tick(
-            tick["now"], None, tuple((a, b) for a, b in tick["partitions"]), self.resumed,
+            tick["now"],
+            None,
+            tuple((a, b) for a, b in tick["partitions"]),
+            self.resumed,
             tuple((a, b) for a, b in tick["behind"]),
-        )  # fmt: skip
+        )
         stages = range(len(self.flow.stages))
         holds = [heard.holds.get(number, MAX_TIME) for number in stages]
         finished, reached = before.finished, None
@@ -155,12 +159,21 @@ class Commit:
             finished = finished or (ended and all(before.state.of(number) == MAX_TIME for number in stages))
         state = end_batch(self.flow, before.state, heard.reports, tick["now"], said, holds, reached)
         return Clocks(
-            before.batch + 1, state, before.totals + heard.counts, bad, before.panes + heard.results, finished,
-            drained, given, heard.state.get("open", 0),
+            before.batch + 1,
+            state,
+            before.totals + heard.counts,
+            bad,
+            before.panes + heard.results,
+            finished,
+            drained,
+            given,
+            heard.state.get("open", 0),
             [list(astuple(one)) for one in partition_clocks(self.flow, state)],
-            offsets_digest(self.store, before.batch), tick.get("lag", []),
-            tick.get("notes", []), self._held(heard),
-        )  # fmt: skip
+            offsets_digest(self.store, before.batch),
+            tick.get("lag", []),
+            tick.get("notes", []),
+            self._held(heard),
+        )
 
     def _moved(self, batch: int) -> bool:
         """Whether Spark's own sources have given a batch something, of which perhaps no row came as far as here."""
@@ -181,13 +194,25 @@ class Commit:
         slowest = min(clocks, key=lambda one: one.watermark, default=None)
         lag = [end - at for _, _, at, end in after.lag]
         self.told = Progress(
-            batch=after.batch - 1, now=heard.tick["now"], watermark=after.watermark, events=heard.counts.read,
-            panes=heard.results, late=heard.all_rows("late"), quarantined=heard.rows("quarantine"), seconds=seconds,
-            elapsed=elapsed, totals=after.totals, total_panes=after.panes, open_windows=heard.state.get("open", 0),
+            batch=after.batch - 1,
+            now=heard.tick["now"],
+            watermark=after.watermark,
+            events=heard.counts.read,
+            panes=heard.results,
+            late=heard.all_rows("late"),
+            quarantined=heard.rows("quarantine"),
+            seconds=seconds,
+            elapsed=elapsed,
+            totals=after.totals,
+            total_panes=after.panes,
+            open_windows=heard.state.get("open", 0),
             laggard=None if slowest is None else f"{slowest.source}/{slowest.partition}",
-            shares=times.shares(elapsed), lag=sum(lag) if lag else None,
-            notes=tuple(heard.tick.get("notes", ())), rows=heard.sizes, held=after.held,
-        )  # fmt: skip
+            shares=times.shares(elapsed),
+            lag=sum(lag) if lag else None,
+            notes=tuple(heard.tick.get("notes", ())),
+            rows=heard.sizes,
+            held=after.held,
+        )
         self.on_progress(self.told)
         if self.observer is not None:
             wrote = Wrote(dict(self.outlets.ledgers), times.waited, self.told.batch == self.replaying)

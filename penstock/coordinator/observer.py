@@ -66,8 +66,9 @@ class Observer:
     def batch(self, heard: Heard, before: Clocks, after: Clocks, told: Progress, wrote: Wrote) -> None:
         """Observe a batch whose clock is written, one at a time: what is heard of two is never held."""
         self.settle()
-        self.aside = threading.Thread(target=self._keep, args=(heard, before, after, told, wrote), daemon=True,
-                                      name="penstock-observing")  # fmt: skip
+        self.aside = threading.Thread(
+            target=self._keep, args=(heard, before, after, told, wrote), daemon=True, name="penstock-observing"
+        )
         self.aside.start()
 
     def settle(self) -> None:
@@ -99,20 +100,43 @@ class Observer:
             self.hot.batch([(key, number) for key, number in seen["keys"]], seen["looked"])
         stages = range(len(self.flow.stages))
         return Observation(
-            batch=told.batch, now=told.now, wall=time.time(), seconds=told.seconds, elapsed=told.elapsed,
-            watermark=after.watermark, watermarks=[before.state.of(number) for number in stages],
-            shares=told.shares, counts=asdict(heard.counts), totals=asdict(after.totals), rows=heard.sizes,
-            partitions=partitions(after, heard.seen), state=dict(heard.state), held=told.held,
+            batch=told.batch,
+            now=told.now,
+            wall=time.time(),
+            seconds=told.seconds,
+            elapsed=told.elapsed,
+            watermark=after.watermark,
+            watermarks=[before.state.of(number) for number in stages],
+            shares=told.shares,
+            counts=asdict(heard.counts),
+            totals=asdict(after.totals),
+            rows=heard.sizes,
+            partitions=partitions(after, heard.seen),
+            state=dict(heard.state),
+            held=told.held,
             hot=[list(one) for one in self.hot.shares()],
-            dots=[{**dot, "partition": f"{seen['source']}/{dot['partition']}"}
-                  for seen in heard.seen for dot in seen["dots"]],
-            panes=list(self._panes(heard)), given=list(self._given(heard)), late=list(self._late(heard)),
-            bad=list(_bad(heard)), sinks=after.given, notes=list(told.notes),
-            positions=position(self.recorder.store, told.batch), behind=delays(heard.seen), replayed=wrote.replayed,
-            settings=self.settings, sources=sources_of(self.flow, after.bad), ledgers=wrote.ledgers,
-            waited=wrote.waited, missed=self.recorder.missed, total_panes=after.panes,
+            dots=[
+                {**dot, "partition": f"{seen['source']}/{dot['partition']}"}
+                for seen in heard.seen
+                for dot in seen["dots"]
+            ],
+            panes=list(self._panes(heard)),
+            given=list(self._given(heard)),
+            late=list(self._late(heard)),
+            bad=list(_bad(heard)),
+            sinks=after.given,
+            notes=list(told.notes),
+            positions=position(self.recorder.store, told.batch),
+            behind=delays(heard.seen),
+            replayed=wrote.replayed,
+            settings=self.settings,
+            sources=sources_of(self.flow, after.bad),
+            ledgers=wrote.ledgers,
+            waited=wrote.waited,
+            missed=self.recorder.missed,
+            total_panes=after.panes,
             checkpoint=dict(self.measured.now()),
-        )  # fmt: skip
+        )
 
     def _panes(self, heard: Heard) -> Iterator[dict[str, Any]]:
         for stream in (name for name in heard.streams if kind_of(name) == PANES):
@@ -121,11 +145,16 @@ class Observer:
             for row in some(heard.streams[stream], PANES_SHOWN):
                 answer = {name: value for name, value in row.items() if name not in (*plan.keys, *OF_A_PANE)}
                 yield {
-                    "stage": stage_of(stream), "key": key_text(row[name] for name in plan.keys),
-                    "start": _instant(row["window_start"], MIN_TIME), "end": _instant(row["window_end"], MAX_TIME),
-                    "index": row["pane_index"], "timing": row["pane_timing"], "final": row["pane_final"],
-                    "op": row.get("op", 1), "text": row_text(answer),
-                }  # fmt: skip
+                    "stage": stage_of(stream),
+                    "key": key_text(row[name] for name in plan.keys),
+                    "start": _instant(row["window_start"], MIN_TIME),
+                    "end": _instant(row["window_end"], MAX_TIME),
+                    "index": row["pane_index"],
+                    "timing": row["pane_timing"],
+                    "final": row["pane_final"],
+                    "op": row.get("op", 1),
+                    "text": row_text(answer),
+                }
 
     def _given(self, heard: Heard) -> Iterator[dict[str, Any]]:
         for stream in (name for name in heard.streams if kind_of(name) == ROWS):
@@ -139,16 +168,22 @@ class Observer:
             keys = stage.entries[int(number or 0)].keys
             for row in some(heard.streams[stream], ROWS_SHOWN):
                 yield {
-                    "stage": stage_of(stream), "partition": row["late_partition"],
-                    "offset": row["late_offset"], "event_time": _instant(row["late_event_time"]),
+                    "stage": stage_of(stream),
+                    "partition": row["late_partition"],
+                    "offset": row["late_offset"],
+                    "event_time": _instant(row["late_event_time"]),
                     "watermark": _instant(row["late_watermark"]),
-                    "key": key_text(row[name] for name in keys if name in row), "late_by": row["late_by"],
-                    "windows": [[_instant(one["start"], MIN_TIME), _instant(one["end"], MAX_TIME)]
-                                for one in row.get("late_windows") or ()],
+                    "key": key_text(row[name] for name in keys if name in row),
+                    "late_by": row["late_by"],
+                    "windows": [
+                        [_instant(one["start"], MIN_TIME), _instant(one["end"], MAX_TIME)]
+                        for one in row.get("late_windows") or ()
+                    ],
                     "text": row_text({name: value for name, value in row.items() if name not in (*keys, *OF_LATE)}),
-                    "why": "every window it belongs to had expired" if isinstance(stage, Plan)
-                           else "nothing that it could meet was held any more",
-                }  # fmt: skip
+                    "why": "every window it belongs to had expired"
+                    if isinstance(stage, Plan)
+                    else "nothing that it could meet was held any more",
+                }
 
 
 def some(parts: Sequence[Part], most: int) -> Iterator[dict[str, Any]]:
@@ -191,8 +226,13 @@ def partitions(after: Clocks, seen: Sequence[Mapping[str, Any]]) -> list[dict[st
 
 def _bad(heard: Heard) -> Iterator[dict[str, Any]]:
     for row in some(heard.streams.get(BAD, ()), ROWS_SHOWN):
-        yield {"partition": f"{row['source']}/{row['partition']}", "offset": row["offset"], "step": row["step"],
-               "why": row["reason"], "text": shortened(row["raw"])}  # fmt: skip
+        yield {
+            "partition": f"{row['source']}/{row['partition']}",
+            "offset": row["offset"],
+            "step": row["step"],
+            "why": row["reason"],
+            "text": shortened(row["raw"]),
+        }
 
 
 def _instant(moment: Any, infinite: int | None = None) -> int | None:

@@ -42,8 +42,16 @@ class Outlets:
     ledgers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def opened(cls, pipeline: Pipeline, identity: Identity, epoch: int, store: Store, staging: str | None,
-               spark: Any, waiting: Waiting | None = None) -> Outlets:  # fmt: skip
+    def opened(
+        cls,
+        pipeline: Pipeline,
+        identity: Identity,
+        epoch: int,
+        store: Store,
+        staging: str | None,
+        spark: Any,
+        waiting: Waiting | None = None,
+    ) -> Outlets:
         """Open every sink, shut older runs out, and refuse before the first batch what would be refused in it.
 
         A sink that does not answer is refused, or waited for where the run has written to it before.
@@ -61,8 +69,9 @@ class Outlets:
             raise
         return outlets
 
-    def write(self, heard: Heard, batch: int, given: Mapping[str, int], waiting: Waiting, *,
-              replayed: bool = False) -> dict[str, int]:  # fmt: skip
+    def write(
+        self, heard: Heard, batch: int, given: Mapping[str, int], waiting: Waiting, *, replayed: bool = False
+    ) -> dict[str, int]:
         """Give each output its rows; an output without rows is left alone. Tells which batch each was given last."""
         last = dict(given)
         targets = tuple(targets_of(self.pipeline))
@@ -86,17 +95,23 @@ class Outlets:
         self.writers[name] = sink.open(target)
         ledger = self.writers[name].begin(self.lineage, self.epoch)
         self.ledgers[name] = {
-            "batch": None if ledger is None else ledger.batch, "rows": None if ledger is None else ledger.rows,
-            "had": False, "ledgered": sink.ledgered,
-        }  # fmt: skip
+            "batch": None if ledger is None else ledger.batch,
+            "rows": None if ledger is None else ledger.rows,
+            "had": False,
+            "ledgered": sink.ledgered,
+        }
 
     def _deliver(self, name: str, heard: Heard, sink: Any, target: Target, batch: Batch, after: int | None) -> None:
         rows, receipts = self._rows(heard, target.sink, sink, target)
-        written = deliver(sink, target, self.writers, batch, rows, self.pipeline.delivery, receipts=receipts,
-                          after=after)  # fmt: skip
+        written = deliver(
+            sink, target, self.writers, batch, rows, self.pipeline.delivery, receipts=receipts, after=after
+        )
         self.ledgers[name] = {
-            "batch": batch.batch, "rows": batch.rows, "had": not written, "ledgered": sink.ledgered,
-        }  # fmt: skip
+            "batch": batch.batch,
+            "rows": batch.rows,
+            "had": not written,
+            "ledgered": sink.ledgered,
+        }
 
     def close(self) -> None:
         """Let go of every sink."""

@@ -36,8 +36,11 @@ def staged(job: Job, kind: str, tag: str, table: pa.Table) -> dict[str, Any]:
 
 def written_by_task(job: Job, kind: str, tag: str, table: pa.Table) -> dict[str, Any]:
     """Receipts of sinks whose rows always come from tasks, also where they are few."""
-    receipts = {sink: stager.stage(target, tag, table) for sink, stager, target in job.stagers
-                if target.stream == kind and getattr(stager, "stages_all", False)}  # fmt: skip
+    receipts = {
+        sink: stager.stage(target, tag, table)
+        for sink, stager, target in job.stagers
+        if target.stream == kind and getattr(stager, "stages_all", False)
+    }
     return {"receipts": receipts} if receipts else {}
 
 
@@ -55,8 +58,12 @@ class Archive:
         if not self.stagers or not chunk.rows.num_rows:
             return
         rows, (_, _, target) = chunk.rows.num_rows, self.stagers[0]
-        said = [pa.repeat(self.source, rows), pa.repeat(chunk.partition, rows), pa.array(chunk.offsets, pa.int64()),
-                pa.repeat(pa.scalar(self.batch, pa.int64()), rows)]  # fmt: skip
+        said = [
+            pa.repeat(self.source, rows),
+            pa.repeat(chunk.partition, rows),
+            pa.array(chunk.offsets, pa.int64()),
+            pa.repeat(pa.scalar(self.batch, pa.int64()), rows),
+        ]
         self.held.append(pa.Table.from_arrays([*chunk.rows.columns, *said], schema=target.schema))
         if sum(one.num_rows for one in self.held) >= _FILE:
             self._write()

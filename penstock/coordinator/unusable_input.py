@@ -69,8 +69,11 @@ class Unusable:
 
     def refusal(self, ended: str) -> TooManyBadRows | None:
         """What is said at the end of a run that could use no row of a source."""
-        unused = [source for source in self.read.keys() - self.used - self.borne
-                  if self._unused(source) and self._judged(source)]  # fmt: skip
+        unused = [
+            source
+            for source in self.read.keys() - self.used - self.borne
+            if self._unused(source) and self._judged(source)
+        ]
         if not unused:
             return None
         rows = " and ".join(f"all {many(self.read[source], 'row')} of {source}" for source in sorted(unused))

@@ -17,19 +17,52 @@ PARTITIONS = 32  # whose clocks are told of every batch; how all of them stand i
 def compact(one: Observation) -> dict[str, Any]:
     """A batch as values that JSON has; an event that was late or could not be used is only among those."""
     fates = {(held["partition"], held["offset"]) for held in (*one.late, *one.bad)}
-    dots = [[held["event_time"], held["key"], held["text"], held["partition"], held["offset"]]
-            for held in one.dots if (held["partition"], held["offset"]) not in fates]  # fmt: skip
-    panes = [[held["stage"], held["key"], held["start"], held["end"], held["index"], held["timing"],
-              bool(held["final"]), held["op"], held["text"]] for held in one.panes]  # fmt: skip
+    dots = [
+        [held["event_time"], held["key"], held["text"], held["partition"], held["offset"]]
+        for held in one.dots
+        if (held["partition"], held["offset"]) not in fates
+    ]
+    panes = [
+        [
+            held["stage"],
+            held["key"],
+            held["start"],
+            held["end"],
+            held["index"],
+            held["timing"],
+            bool(held["final"]),
+            held["op"],
+            held["text"],
+        ]
+        for held in one.panes
+    ]
     return {
-        "batch": one.batch, "now": one.now, "wall": one.wall, "seconds": one.seconds, "elapsed": one.elapsed,
-        "watermark": one.watermark, "watermarks": one.watermarks, "shares": one.shares, "counts": one.counts,
-        "rows": one.rows, "partitions": by_name(one.partitions)[:PARTITIONS], "state": one.state, "held": one.held,
-        "hot": one.hot, "dots": dots, "panes": panes, "given": one.given, "late": one.late, "bad": one.bad,
+        "batch": one.batch,
+        "now": one.now,
+        "wall": one.wall,
+        "seconds": one.seconds,
+        "elapsed": one.elapsed,
+        "watermark": one.watermark,
+        "watermarks": one.watermarks,
+        "shares": one.shares,
+        "counts": one.counts,
+        "rows": one.rows,
+        "partitions": by_name(one.partitions)[:PARTITIONS],
+        "state": one.state,
+        "held": one.held,
+        "hot": one.hot,
+        "dots": dots,
+        "panes": panes,
+        "given": one.given,
+        "late": one.late,
+        "bad": one.bad,
         "sinks": one.sinks,
-        "notes": one.notes, "replayed": one.replayed, "ledgers": one.ledgers, "waited": one.waited,
+        "notes": one.notes,
+        "replayed": one.replayed,
+        "ledgers": one.ledgers,
+        "waited": one.waited,
         "checkpoint": one.checkpoint,
-    }  # fmt: skip
+    }
 
 
 def line(value: Any) -> bytes:

@@ -22,21 +22,42 @@ def stands(store: LocalStore, observed: list[Observation]) -> dict[str, Any]:
         found = standing(store)
     except PenstockError as error:
         starting = store.read("penstock/identity") is None
-        return {"state": "starting" if starting else "unreadable", "checkpoint": store.root, "lineage": None,
-                "error": None if starting else str(error), "concerns": [], "calm": ""}  # fmt: skip
+        return {
+            "state": "starting" if starting else "unreadable",
+            "checkpoint": store.root,
+            "lineage": None,
+            "error": None if starting else str(error),
+            "concerns": [],
+            "calm": "",
+        }
     seen = look(observed, situated(found, store))
     waiting = seen.situation.waiting
-    told: dict[str, Any] = worded({
-        "state": seen.situation.state, "checkpoint": store.root, "name": found.name, "lineage": found.lineage,
-        "shards": found.shards, "batch": found.batch, "committed": _committed(store), "now": found.now,
-        "watermark": found.watermark, "behind": found.behind, "totals": asdict(found.totals), "panes": found.panes,
-        "open_windows": found.open_windows, "held": found.held,
-        "owner": None if found.owner is None else asdict(found.owner),
-        "waiting": None if waiting is None else asdict(waiting), "notes": list(found.notes),
-        "partitions": _partitions(found, seen.last), "error": None,
-        "overview": None if seen.overview is None else seen.overview.plain(),
-        "concerns": [one.plain() for one in seen.concerns], "calm": seen.said,
-    })  # fmt: skip
+    told: dict[str, Any] = worded(
+        {
+            "state": seen.situation.state,
+            "checkpoint": store.root,
+            "name": found.name,
+            "lineage": found.lineage,
+            "shards": found.shards,
+            "batch": found.batch,
+            "committed": _committed(store),
+            "now": found.now,
+            "watermark": found.watermark,
+            "behind": found.behind,
+            "totals": asdict(found.totals),
+            "panes": found.panes,
+            "open_windows": found.open_windows,
+            "held": found.held,
+            "owner": None if found.owner is None else asdict(found.owner),
+            "waiting": None if waiting is None else asdict(waiting),
+            "notes": list(found.notes),
+            "partitions": _partitions(found, seen.last),
+            "error": None,
+            "overview": None if seen.overview is None else seen.overview.plain(),
+            "concerns": [one.plain() for one in seen.concerns],
+            "calm": seen.said,
+        }
+    )
     return told
 
 
@@ -51,9 +72,19 @@ def _partitions(found: Standing, last: Observation | None) -> list[dict[str, Any
     made = []
     for one in found.partitions[:PARTITIONS]:
         at, took = lag.get((one.source, one.partition)), skew.get((one.source, one.partition), {})
-        made.append({
-            "source": one.source, "partition": one.partition, "newest": one.newest, "watermark": one.watermark,
-            "idle": one.idle, "silent_for": one.silent_for, "current": at and at.current, "end": at and at.end,
-            "lag": at and at.lag, "to_log": took.get("to_log"), "from_log": took.get("from_log"),
-        })  # fmt: skip
+        made.append(
+            {
+                "source": one.source,
+                "partition": one.partition,
+                "newest": one.newest,
+                "watermark": one.watermark,
+                "idle": one.idle,
+                "silent_for": one.silent_for,
+                "current": at and at.current,
+                "end": at and at.end,
+                "lag": at and at.lag,
+                "to_log": took.get("to_log"),
+                "from_log": took.get("from_log"),
+            }
+        )
     return made

@@ -31,8 +31,15 @@ METRICS = "/metrics"
 class Dashboard(Guarded):
     """The server of the dashboard of one checkpoint; with its pipeline, batches can be played again to say why."""
 
-    def __init__(self, checkpoint: str, place: Place | None = None, *, command: str = "penstock ui",
-                 port_option: str = "--port", pipeline: Pipeline | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        checkpoint: str,
+        place: Place | None = None,
+        *,
+        command: str = "penstock ui",
+        port_option: str = "--port",
+        pipeline: Pipeline | None = None,
+    ) -> None:
         where = place or Place()
         self.command, self.port_option, self.pipeline = command, port_option, pipeline
         self.pages = pages_of("penstock.dashboard")

@@ -23,9 +23,9 @@ MARK = " · in "  # what follows says where it failed and on what; edits of a fi
 _WITH = " · with "
 _NESTED = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _NOT_THEIRS = ("penstock", "pyspark", "py4j")
-_LIBRARIES = tuple(f"{path}{os.sep}" for path in {
-    sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
-})  # fmt: skip
+_LIBRARIES = tuple(
+    f"{path}{os.sep}" for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
 _VALUE = re.compile(r"""(?<!column )'[^']*'|(?<!column )"[^"]*"|\d+""")
 Line = tuple[CodeType, int]
 _LONG = 10**40
@@ -166,9 +166,11 @@ def _defined(function: Any) -> Line | None:
 def _bare(function: Any) -> Any:
     """A function without what is wrapped around it."""
     for _ in range(_WRAPPED):  # an object may have any name that it is asked for, and so be around itself
-        inner = getattr(function, "func", None) if isinstance(function, partial) else (
-            getattr(function, "__wrapped__", None) or getattr(function, "__func__", None)
-        )  # fmt: skip
+        inner = (
+            getattr(function, "func", None)
+            if isinstance(function, partial)
+            else (getattr(function, "__wrapped__", None) or getattr(function, "__func__", None))
+        )
         if not inner:
             break
         function = inner

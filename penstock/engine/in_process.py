@@ -110,8 +110,9 @@ class ColumnarRun:
     def restore(self, snapshot: Any) -> None:
         """Go on from what was remembered."""
         kept, clock, self.totals, bad, given_so_far = snapshot
-        self.memories = [engine.restored(one.head, one.parts.__getitem__)
-                         for engine, one in zip(self.engines, kept, strict=True)]  # fmt: skip
+        self.memories = [
+            engine.restored(one.head, one.parts.__getitem__) for engine, one in zip(self.engines, kept, strict=True)
+        ]
         self.clock, self.given = decoded(clock), list(given_so_far)
         self.bad = {source: list(counts) for source, counts in bad.items()}
 
@@ -156,8 +157,9 @@ class _Playing:
             for feed in feeds:
                 self._feed(feed, batch, stamped, rows)
         undecoded = [arrival for arrival in arrivals if arrival.bad is not None]
-        self.bad += [Quarantined(dict(a.row), a.source, a.partition, a.offset, "decode", a.bad or "")
-                     for a in undecoded]  # fmt: skip
+        self.bad += [
+            Quarantined(dict(a.row), a.source, a.partition, a.offset, "decode", a.bad or "") for a in undecoded
+        ]
         self.counts += Counts(read=len(undecoded), quarantined=len(undecoded))
 
     def stage(self, number: int) -> StageStepped:
@@ -216,10 +218,18 @@ def pane_values(plan: Plan, table: pa.Table) -> list[Pane]:
     keys = _rows(table.select(plan.keys), plan.key_schema) if plan.keys else [{}] * table.num_rows
     plain = table.select(["@start", "@end", "pane_index", "pane_timing", "pane_final", "op", "@event_time"])
     return [
-        Pane(tuple(key[name] for name in plan.keys), Window(row["@start"], row["@end"]), value, row["pane_index"],
-             row["pane_timing"], row["pane_final"], row["op"], row["@event_time"])
+        Pane(
+            tuple(key[name] for name in plan.keys),
+            Window(row["@start"], row["@end"]),
+            value,
+            row["pane_index"],
+            row["pane_timing"],
+            row["pane_final"],
+            row["op"],
+            row["@event_time"],
+        )
         for key, value, row in zip(keys, values, plain.to_pylist(), strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def row_values(schemas: Mapping[str, Schema], outputs: Mapping[str, Outgoing]) -> list[Given]:

@@ -27,8 +27,13 @@ def shown_panes(panes: pa.Table) -> pa.Table:
 
 def shown_late(stage: AnyStage, entry: int, late: pa.Table) -> pa.Table:
     """Late rows as people see them: instants as timestamps, null where infinite."""
-    shown = [_instants(late.column("@event_time")), _instants(late.column("@watermark")), late.column("@late_by"),
-             late.column("@partition"), late.column("@offset")]  # fmt: skip
+    shown = [
+        _instants(late.column("@event_time")),
+        _instants(late.column("@watermark")),
+        late.column("@late_by"),
+        late.column("@partition"),
+        late.column("@offset"),
+    ]
     if "@windows" in late.column_names:
         windows = whole(late.column("@windows"))
         bounds = [_instants(windows.values.field(name)) for name in ("start", "end")]
@@ -44,10 +49,13 @@ def quarantined(given: SourceBatch, bad: Sequence[Bad]) -> pa.Table:
     """Rows of a batch that could not be used, each as it came, with the step and the reason."""
     rows = given.rows.take(pa.array([one.row for one in bad], pa.int64())).to_pylist()
     return quarantine_table(
-        given.source, given.partition,
-        [(int(given.offsets[one.row]), one.step, one.reason, raw_text(row))
-         for one, row in zip(bad, rows, strict=True)],
-    )  # fmt: skip
+        given.source,
+        given.partition,
+        [
+            (int(given.offsets[one.row]), one.step, one.reason, raw_text(row))
+            for one, row in zip(bad, rows, strict=True)
+        ],
+    )
 
 
 def quarantine_table(source: str, partition: str, rows: Sequence[tuple[int, str, str, str]]) -> pa.Table:

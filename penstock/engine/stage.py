@@ -174,8 +174,10 @@ class WindowEngine:
         return held_cells(memory)
 
     def counted(self, memory: Any, first: bool = True) -> dict[str, int]:
-        return {"open_records": open_records(self.compiled, memory),
-                "open_windows": open_windows(self.compiled, memory)}  # fmt: skip
+        return {
+            "open_records": open_records(self.compiled, memory),
+            "open_windows": open_windows(self.compiled, memory),
+        }
 
     def answered_by(self, answering: Answering) -> StageEngine:
         return self
@@ -231,8 +233,11 @@ class RowEngine:
     def step(self, memory: Any, blobs: Sequence[RowBlob], clock: Clock) -> StageStepped:
         sides = put_together(self.stage, blobs)
         made = self.operator.step(memory, sides, clock)
-        late = {i: late_rows_table([one], clock.watermark) for i, one in enumerate(made.late)
-                if one is not None and len(one)}  # fmt: skip
+        late = {
+            i: late_rows_table([one], clock.watermark)
+            for i, one in enumerate(made.late)
+            if one is not None and len(one)
+        }
         rejected = sum(len(one) for one in made.late if one is not None)
         here = [entry.dealt != "everywhere" for entry in self.stage.entries]
         kept = sum(len(rows) for rows, mine in zip(sides, here, strict=True) if mine) - rejected - len(made.bad)
@@ -291,10 +296,11 @@ def _pane_rows(panes: pa.Table) -> Outgoing:
 def unusable_table(bad: Sequence[Unusable]) -> pa.Table:
     """Rows that a stage could not use, as the quarantine has them."""
     return pa.concat_tables(
-        quarantine_table(one.source, one.partition,
-                         [(one.offset, one.step, one.reason, raw_text(one.row.to_pylist()[0]))])
+        quarantine_table(
+            one.source, one.partition, [(one.offset, one.step, one.reason, raw_text(one.row.to_pylist()[0]))]
+        )
         for one in bad
-    )  # fmt: skip
+    )
 
 
 def _unusable(arrivals: Sequence[Rows], emitted: Emitted) -> tuple[Unusable, ...]:
@@ -306,6 +312,9 @@ def _unusable(arrivals: Sequence[Rows], emitted: Emitted) -> tuple[Unusable, ...
             assert held is not None
             rows, row = held, row - len(rows)
         source, partition = str(rows.partitions[row]).split("/", 1)
-        made.append(Unusable(source, partition, int(rows.offsets[row]), one.step, one.reason, one.side,
-                             rows.batch.slice(row, 1)))  # fmt: skip
+        made.append(
+            Unusable(
+                source, partition, int(rows.offsets[row]), one.step, one.reason, one.side, rows.batch.slice(row, 1)
+            )
+        )
     return tuple(made)

@@ -69,13 +69,22 @@ class ClockState:
 def given(flow: Flow, state: ClockState, watermark: int) -> ClockState:
     """A watermark from outside, for all that reads sources alone."""
     reached = max(state.watermark, watermark)
-    stages = tuple(state.of(number) if flow.waits_for(number)[1] else max(state.of(number), reached)
-                   for number in range(len(flow.stages)))  # fmt: skip
+    stages = tuple(
+        state.of(number) if flow.waits_for(number)[1] else max(state.of(number), reached)
+        for number in range(len(flow.stages))
+    )
     return replace(state, watermark=reached, stages=stages)
 
 
-def end_batch(flow: Flow, state: ClockState, reports: Sequence[Report], now: int, tick: Tick,
-              holds: Sequence[int] = (), at: int | None = None) -> ClockState:  # fmt: skip
+def end_batch(
+    flow: Flow,
+    state: ClockState,
+    reports: Sequence[Report],
+    now: int,
+    tick: Tick,
+    holds: Sequence[int] = (),
+    at: int | None = None,
+) -> ClockState:
     """Hear a batch's reports and decide the watermarks of the next one; `at` is that of all sources where it is known.
 
     `holds` are for each stage the least event time that it may still give behind its watermark.
@@ -113,23 +122,37 @@ def partition_clocks(plan: Flow, state: ClockState) -> tuple[PartitionClock, ...
     waited = plan.waited
     return tuple(
         PartitionClock(
-            name[0], name[1], None if one.newest == MIN_TIME else one.newest,
-            _watermark_of(plan, name, one), _idle(plan, name, one), one.silent_for,
+            name[0],
+            name[1],
+            None if one.newest == MIN_TIME else one.newest,
+            _watermark_of(plan, name, one),
+            _idle(plan, name, one),
+            one.silent_for,
         )
-        for name, one in sorted(state.spoken.items()) if name[0] in waited
-    )  # fmt: skip
+        for name, one in sorted(state.spoken.items())
+        if name[0] in waited
+    )
 
 
 def encoded(state: ClockState) -> dict[str, Any]:
     """The state as plain values, for a snapshot."""
     return {
-        "watermark": state.watermark, "now": state.now, "batch": state.batch, "stages": list(state.stages),
+        "watermark": state.watermark,
+        "now": state.now,
+        "batch": state.batch,
+        "stages": list(state.stages),
         "spoken": [
-            [*name, one.newest, one.given, one.silent_for, one.last_batch,
-             [[chunk.delays.tolist(), chunk.times.tolist(), chunk.rounded] for chunk in one.chunks]]
+            [
+                *name,
+                one.newest,
+                one.given,
+                one.silent_for,
+                one.last_batch,
+                [[chunk.delays.tolist(), chunk.times.tolist(), chunk.rounded] for chunk in one.chunks],
+            ]
             for name, one in sorted(state.spoken.items())
         ],
-    }  # fmt: skip
+    }
 
 
 def decoded(held: dict[str, Any]) -> ClockState:
@@ -145,8 +168,7 @@ def decoded(held: dict[str, Any]) -> ClockState:
 def _with_unread(flow: Flow, spoken: dict[Name, Spoken], named: set[Name]) -> dict[Name, Spoken]:
     """With one partition, not yet read, for each source of which none is known; without it once one is."""
     known, found = {source for source, _ in spoken}, {source for source, _ in named}
-    unread = {(source, WHOLE): Spoken() for source in flow.waited - known
-              if _time(flow, source).basis != "processing"}  # fmt: skip
+    unread = {(source, WHOLE): Spoken() for source in flow.waited - known if _time(flow, source).basis != "processing"}
     stood_in = {(source, WHOLE) for source in found} - named
     return unread | {n: one for n, one in spoken.items() if n not in stood_in or one.last_batch >= 0}
 
@@ -207,9 +229,8 @@ def coarse(delays: np.ndarray) -> np.ndarray:
 def _minimum(plan: Flow, spoken: dict[Name, Spoken], now: int, sources: Collection[str]) -> int:
     processing = [now for name in sources if _time(plan, name).basis == "processing"]
     timed = {
-        name: one for name, one in spoken.items()
-        if name[0] in sources and _time(plan, name[0]).basis != "processing"
-    }  # fmt: skip
+        name: one for name, one in spoken.items() if name[0] in sources and _time(plan, name[0]).basis != "processing"
+    }
     active = [_watermark_of(plan, name, one) for name, one in timed.items() if not _idle(plan, name, one)]
     if active or processing:
         return min([*processing, *active])

@@ -38,10 +38,32 @@ from penstock.expressions.parser import parse
 from penstock.types.schema import canonical_type
 
 __all__ = [
-    "FUNCTIONS", "And", "Arithmetic", "Call", "Case", "Cast", "Col", "Compare", "In", "IsNull",
-    "Literal", "Name", "Negate", "Node", "Not", "Or", "Typed", "call", "col", "columns_of", "expression", "infer",
-    "lit", "show", "type_of",
-]  # fmt: skip
+    "FUNCTIONS",
+    "And",
+    "Arithmetic",
+    "Call",
+    "Case",
+    "Cast",
+    "Col",
+    "Compare",
+    "In",
+    "IsNull",
+    "Literal",
+    "Name",
+    "Negate",
+    "Node",
+    "Not",
+    "Or",
+    "Typed",
+    "call",
+    "col",
+    "columns_of",
+    "expression",
+    "infer",
+    "lit",
+    "show",
+    "type_of",
+]
 
 # Every walk of the tree is a recursion of a few frames per level, and Python's stack is 1,000 deep.
 _DEEPEST = 100

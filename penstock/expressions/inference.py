@@ -17,12 +17,17 @@ from penstock.types.text import decimal_parts
 
 WIDE = "decimal(19,0)"
 CASTS = {
-    "int": (*NUMBERS, "string", "decimal"), "long": (*NUMBERS, "string", "decimal"),
-    "float": (*NUMBERS, "string", "decimal"), "double": (*NUMBERS, "string", "decimal"),
-    "string": (*INTEGERS, "boolean", "string"), "timestamp": ("timestamp", "date", "string"),
-    "date": ("date", "timestamp", "string"), "decimal": ("decimal", *INTEGERS, "string"),
-    "boolean": ("boolean",), "binary": ("binary",),
-}  # fmt: skip
+    "int": (*NUMBERS, "string", "decimal"),
+    "long": (*NUMBERS, "string", "decimal"),
+    "float": (*NUMBERS, "string", "decimal"),
+    "double": (*NUMBERS, "string", "decimal"),
+    "string": (*INTEGERS, "boolean", "string"),
+    "timestamp": ("timestamp", "date", "string"),
+    "date": ("date", "timestamp", "string"),
+    "decimal": ("decimal", *INTEGERS, "string"),
+    "boolean": ("boolean",),
+    "binary": ("binary",),
+}
 _ORDERED = (*NUMBERS, "string", "binary", "date", "timestamp", "decimal")
 
 
@@ -194,9 +199,11 @@ class _Inference:
     def call(self, node: n.Call) -> Typed:
         if node.function not in FUNCTIONS:
             raise self.refused(
-                node, f"calls {node.function}, which is not a function", "the names of functions are fixed",
+                node,
+                f"calls {node.function}, which is not a function",
+                "the names of functions are fixed",
                 did_you_mean(node.function, FUNCTIONS),
-            )  # fmt: skip
+            )
         fewest, most, rule, sample = FUNCTIONS[node.function]
         if not fewest <= len(node.args) <= most:
             wanted = str(fewest) if fewest == most else f"at least {fewest}" if most == _ANY else f"{fewest} to {most}"

@@ -14,9 +14,26 @@ from penstock.types import timestamps
 
 UNTYPED = "null"
 RESERVED = frozenset(
-    {"and", "or", "not", "is", "null", "in", "between", "like", "case", "when", "then", "else", "end", "cast", "as",
-     "true", "false"}
-)  # fmt: skip
+    {
+        "and",
+        "or",
+        "not",
+        "is",
+        "null",
+        "in",
+        "between",
+        "like",
+        "case",
+        "when",
+        "then",
+        "else",
+        "end",
+        "cast",
+        "as",
+        "true",
+        "false",
+    }
+)
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 _PLAIN = re.compile(r"[^\W\d]\w*")

@@ -48,10 +48,21 @@ _TOKEN = re.compile(
 _WORD = re.compile(r"[^\W\d]\w*")
 _COMPARISONS = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _INFIX = {
-    "or": OR, "and": AND, "||": CONCAT, "+": ADD, "-": ADD, "*": MULTIPLY, "/": MULTIPLY, "%": MULTIPLY,
-    "is": COMPARE, "in": COMPARE, "between": COMPARE, "like": COMPARE, "not": COMPARE,
+    "or": OR,
+    "and": AND,
+    "||": CONCAT,
+    "+": ADD,
+    "-": ADD,
+    "*": MULTIPLY,
+    "/": MULTIPLY,
+    "%": MULTIPLY,
+    "is": COMPARE,
+    "in": COMPARE,
+    "between": COMPARE,
+    "like": COMPARE,
+    "not": COMPARE,
     **dict.fromkeys(_COMPARISONS, COMPARE),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,24 @@ from penstock.expressions.builder import Col, Name, Node, columns_of, expression
 from penstock.types.schema import INTEGERS, NUMBERS, Schema, canonical_type
 
 Kind = Literal[
-    "rows", "count", "sum", "min", "max", "mean", "variance", "first", "last", "arg_min", "arg_max",
-    "top_k", "collect", "distinct", "approx_distinct", "approx_quantile", "fold",
-]  # fmt: skip
+    "rows",
+    "count",
+    "sum",
+    "min",
+    "max",
+    "mean",
+    "variance",
+    "first",
+    "last",
+    "arg_min",
+    "arg_max",
+    "top_k",
+    "collect",
+    "distinct",
+    "approx_distinct",
+    "approx_quantile",
+    "fold",
+]
 ZERO_WHEN_EMPTY = ("rows", "count", "sum", "distinct", "approx_distinct")
 LISTS = ("top_k", "collect")
 SKETCHES = ("approx_distinct", "approx_quantile")

@@ -120,8 +120,13 @@ def coarse(delay: int) -> int:
     return -((-delay) >> low) << low
 
 
-def bounded(delay: Duration, *, idle: Duration | None = "1 minute", when_idle: WhenIdle = "hold",
-            max_skew: Duration | None = "1 hour") -> Bounded:  # fmt: skip
+def bounded(
+    delay: Duration,
+    *,
+    idle: Duration | None = "1 minute",
+    when_idle: WhenIdle = "hold",
+    max_skew: Duration | None = "1 hour",
+) -> Bounded:
     """W is the newest event time less `delay`.
 
     >>> str(bounded("2 minutes"))
@@ -130,14 +135,22 @@ def bounded(delay: Duration, *, idle: Duration | None = "1 minute", when_idle: W
     return Bounded(delay=not_negative(delay, "delay"), **_waiting(idle, when_idle, max_skew))
 
 
-def ascending(*, idle: Duration | None = "1 minute", when_idle: WhenIdle = "hold",
-              max_skew: Duration | None = "1 hour") -> Bounded:  # fmt: skip
+def ascending(
+    *, idle: Duration | None = "1 minute", when_idle: WhenIdle = "hold", max_skew: Duration | None = "1 hour"
+) -> Bounded:
     """W is the newest event time: each partition brings its events in order."""
     return bounded("0", idle=idle, when_idle=when_idle, max_skew=max_skew)
 
 
-def percentile(p: float, floor: Duration = "0", ceiling: Duration = "1 hour", *, idle: Duration | None = "1 minute",
-               when_idle: WhenIdle = "hold", max_skew: Duration | None = "1 hour") -> Percentile:  # fmt: skip
+def percentile(
+    p: float,
+    floor: Duration = "0",
+    ceiling: Duration = "1 hour",
+    *,
+    idle: Duration | None = "1 minute",
+    when_idle: WhenIdle = "hold",
+    max_skew: Duration | None = "1 hour",
+) -> Percentile:
     """W follows the observed delays: a share `p` of the events is expected to be no later."""
     if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0 < p <= 1:
         raise PlanError(
@@ -155,14 +168,24 @@ def percentile(p: float, floor: Duration = "0", ceiling: Duration = "1 hour", *,
     return Percentile(p=float(p), floor=low, ceiling=high, **_waiting(idle, when_idle, max_skew))
 
 
-def from_column(column: str, *, idle: Duration | None = "1 minute", when_idle: WhenIdle = "hold",
-                max_skew: Duration | None = "1 hour") -> FromColumn:  # fmt: skip
+def from_column(
+    column: str,
+    *,
+    idle: Duration | None = "1 minute",
+    when_idle: WhenIdle = "hold",
+    max_skew: Duration | None = "1 hour",
+) -> FromColumn:
     """W is what the source says in a column of its rows."""
     return FromColumn(column=column, **_waiting(idle, when_idle, max_skew))
 
 
-def punctuated(mark: str | Col | Node, *, idle: Duration | None = "1 minute", when_idle: WhenIdle = "hold",
-               max_skew: Duration | None = "1 hour") -> Punctuated:  # fmt: skip
+def punctuated(
+    mark: str | Col | Node,
+    *,
+    idle: Duration | None = "1 minute",
+    when_idle: WhenIdle = "hold",
+    max_skew: Duration | None = "1 hour",
+) -> Punctuated:
     """W is the event time of the newest row that is a mark: one for which the predicate holds."""
     return Punctuated(mark=expression(mark), **_waiting(idle, when_idle, max_skew))
 

@@ -190,10 +190,27 @@ def plane_of(observed: Iterable[Observation], title: str = "", key: str | None =
 
 
 def _dot(held: Mapping[str, Any], now: int, fate: str) -> Dot:
-    return Dot(held.get("event_time"), now, held.get("key", ""), held.get("text", ""), held["partition"], fate,
-               held.get("why", ""), held["offset"])  # fmt: skip
+    return Dot(
+        held.get("event_time"),
+        now,
+        held.get("key", ""),
+        held.get("text", ""),
+        held["partition"],
+        fate,
+        held.get("why", ""),
+        held["offset"],
+    )
 
 
 def _shown(held: Mapping[str, Any], now: int) -> Shown:
-    return Shown(held["key"], held["start"], held["end"], now, held["index"], held["timing"], held["text"],
-                 held["final"], held["op"])  # fmt: skip
+    return Shown(
+        held["key"],
+        held["start"],
+        held["end"],
+        now,
+        held["index"],
+        held["timing"],
+        held["text"],
+        held["final"],
+        held["op"],
+    )

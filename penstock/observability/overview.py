@@ -78,21 +78,35 @@ def overview(observed: Sequence[Observation]) -> Overview | None:
     totals = last.totals
     laggard, held_back = lagging(last)
     return Overview(
-        batch=last.batch, now=last.now, wall=last.wall, watermark=last.watermark,
-        behind=last.now - last.watermark if finite(last.watermark) else None, laggard=laggard, held_back=held_back,
+        batch=last.batch,
+        now=last.now,
+        wall=last.wall,
+        watermark=last.watermark,
+        behind=last.now - last.watermark if finite(last.watermark) else None,
+        laggard=laggard,
+        held_back=held_back,
         events_per_second=_per(sum(one.counts.get("read", 0) for one in fast), seconds),
         panes_per_second=_per(sum(results(one) for one in fast), seconds),
-        events=totals.get("read", 0), panes=last.total_panes,
-        filtered=totals.get("filtered", 0) + totals.get("dropped", 0), late=totals.get("late", 0),
-        quarantined=totals.get("quarantined", 0), duplicates=totals.get("deduplicated", 0),
+        events=totals.get("read", 0),
+        panes=last.total_panes,
+        filtered=totals.get("filtered", 0) + totals.get("dropped", 0),
+        late=totals.get("late", 0),
+        quarantined=totals.get("quarantined", 0),
+        duplicates=totals.get("deduplicated", 0),
         late_share=_per(sum(one.counts.get("late", 0) for one in some), read),
         quarantined_share=_per(sum(one.counts.get("quarantined", 0) for one in some), read),
-        open_windows=_windows(last), state_rows=last.state.get("rows", last.state.get("open", 0)),
-        state_bytes=last.state.get("bytes"), checkpoint_bytes=last.checkpoint.get("bytes"), lag=lag_of(last),
-        partitions=len(last.partitions), idle_partitions=sum(1 for one in last.partitions if one["idle"]),
-        last_batch_seconds=last.seconds, batch_seconds=statistics.median(one.seconds for one in some),
-        waited_share=_per(sum(one.waited for one in some), elapsed), shares=shares_of(some),
-    )  # fmt: skip
+        open_windows=_windows(last),
+        state_rows=last.state.get("rows", last.state.get("open", 0)),
+        state_bytes=last.state.get("bytes"),
+        checkpoint_bytes=last.checkpoint.get("bytes"),
+        lag=lag_of(last),
+        partitions=len(last.partitions),
+        idle_partitions=sum(1 for one in last.partitions if one["idle"]),
+        last_batch_seconds=last.seconds,
+        batch_seconds=statistics.median(one.seconds for one in some),
+        waited_share=_per(sum(one.waited for one in some), elapsed),
+        shares=shares_of(some),
+    )
 
 
 def _windows(last: Observation) -> int:
@@ -129,8 +143,11 @@ def lag_of(one: Observation) -> int | None:
 
 def results(one: Observation) -> int:
     """The panes and rows of a batch, whatever the stage."""
-    return sum(number for stream, number in one.rows.items()
-               if stream.rpartition("/")[2].partition(":")[0] in ("panes", "rows"))  # fmt: skip
+    return sum(
+        number
+        for stream, number in one.rows.items()
+        if stream.rpartition("/")[2].partition(":")[0] in ("panes", "rows")
+    )
 
 
 def shares_of(observed: Sequence[Observation]) -> dict[str, float]:

@@ -28,20 +28,48 @@ def graph_of(pipeline: Pipeline) -> dict[str, Any]:
     nodes: list[dict[str, Any]] = []
     edges: list[list[str]] = []
     for one in flow.inputs:
-        nodes.append({"id": f"source:{one.source.name}", "kind": "source", "name": one.source.name, "depth": 0,
-                      "says": [["columns", str(one.source.schema)], *_pairs(input_words(one)[1:])]})  # fmt: skip
+        nodes.append(
+            {
+                "id": f"source:{one.source.name}",
+                "kind": "source",
+                "name": one.source.name,
+                "depth": 0,
+                "says": [["columns", str(one.source.schema)], *_pairs(input_words(one)[1:])],
+            }
+        )
     for number, stage in enumerate(flow.stages):
-        nodes.append({"id": f"stage:{number}", "kind": "stage", "name": stage.label, "depth": depth[number],
-                      "number": number, "windows": isinstance(stage, Plan), "keys": list(_keys(stage)),
-                      "says": _pairs(_stage_words(stage))})  # fmt: skip
+        nodes.append(
+            {
+                "id": f"stage:{number}",
+                "kind": "stage",
+                "name": stage.label,
+                "depth": depth[number],
+                "number": number,
+                "windows": isinstance(stage, Plan),
+                "keys": list(_keys(stage)),
+                "says": _pairs(_stage_words(stage)),
+            }
+        )
         edges += [[from_, f"stage:{number}", ""] for from_ in _above(flow, number)]
     last = max(depth.values(), default=0) + 1
     for place, output in enumerate(pipeline.outputs):
-        nodes.append({"id": f"output:{place}", "kind": "output", "name": output.name or output.kind, "depth": last,
-                      "says": [["to", output.sink.describe()]]})  # fmt: skip
+        nodes.append(
+            {
+                "id": f"output:{place}",
+                "kind": "output",
+                "name": output.name or output.kind,
+                "depth": last,
+                "says": [["to", output.sink.describe()]],
+            }
+        )
         edges.append([f"stage:{flow.stages.index(output.plan)}", f"output:{place}", output.name or output.kind])
-    return {"name": pipeline.name, "delivery": pipeline.delivery.replace("_", " "), "nodes": nodes, "edges": edges,
-            "warnings": list(pipeline.check())}  # fmt: skip
+    return {
+        "name": pipeline.name,
+        "delivery": pipeline.delivery.replace("_", " "),
+        "nodes": nodes,
+        "edges": edges,
+        "warnings": list(pipeline.check()),
+    }
 
 
 def depths(flow: Flow) -> dict[int, int]:
@@ -105,11 +133,24 @@ def settings_of(pipeline: Pipeline, shards: int, batch_every: int, until: str | 
     sources = {}
     for one in pipeline.flow.inputs:
         rule = None if one.time is None else one.time.watermark
-        sources[one.source.name] = {"idle": None, "when_idle": "hold"} if rule is None else {
-            "idle": rule.idle, "when_idle": rule.when_idle, "rule": str(rule),
-        }  # fmt: skip
-    return {"batch_every": batch_every, "batch_target": pipeline.batch_target, "until": until, "shards": shards,
-            "delivery": pipeline.delivery, "kept_bytes": kept, "sources": sources}  # fmt: skip
+        sources[one.source.name] = (
+            {"idle": None, "when_idle": "hold"}
+            if rule is None
+            else {
+                "idle": rule.idle,
+                "when_idle": rule.when_idle,
+                "rule": str(rule),
+            }
+        )
+    return {
+        "batch_every": batch_every,
+        "batch_target": pipeline.batch_target,
+        "until": until,
+        "shards": shards,
+        "delivery": pipeline.delivery,
+        "kept_bytes": kept,
+        "sources": sources,
+    }
 
 
 def sources_of(flow: Flow, bad: Mapping[str, Sequence[int]]) -> dict[str, dict[str, Any]]:
@@ -119,7 +160,9 @@ def sources_of(flow: Flow, bad: Mapping[str, Sequence[int]]) -> dict[str, dict[s
         read, rejected = bad.get(one.source.name, (0, 0))
         most = one.source.max_bad
         found[one.source.name] = {
-            "read": read, "bad": rejected, "max_bad_rows": None if most is None else most.rows,
+            "read": read,
+            "bad": rejected,
+            "max_bad_rows": None if most is None else most.rows,
             "max_bad_share": None if most is None else most.share,
-        }  # fmt: skip
+        }
     return found

@@ -60,19 +60,29 @@ class Sample:
         offsets = chunk.offsets[places if read.at is None else read.at[places]].tolist()
         times = read.times[places].tolist()
         for offset, time, row in zip(offsets, times, read.batch.take(pa.array(places)).to_pylist(), strict=True):
-            self.dots.append({
-                "partition": chunk.partition, "offset": offset, "event_time": time,
-                "key": key_text(row[name] for name in names),
-                "text": row_text({name: value for name, value in row.items() if name not in (*names, self.time)}),
-            })  # fmt: skip
+            self.dots.append(
+                {
+                    "partition": chunk.partition,
+                    "offset": offset,
+                    "event_time": time,
+                    "key": key_text(row[name] for name in names),
+                    "text": row_text({name: value for name, value in row.items() if name not in (*names, self.time)}),
+                }
+            )
             if chunk.logged is not None and chunk.logged[0] == offset:
                 self.skew[chunk.partition] = [chunk.logged[1] - time, now - chunk.logged[1]]
 
     def plain(self) -> dict[str, Any]:
         """The same as values that JSON has."""
         chosen = [self.dots[place] for place in even(len(self.dots), DOTS).tolist()]
-        return {"source": self.source, "dots": chosen, "keys": self.counted.most_common(KEYS), "looked": self.looked,
-                "skew": self.skew, "behind": {name: held.plain() for name, held in self.delays.items()}}  # fmt: skip
+        return {
+            "source": self.source,
+            "dots": chosen,
+            "keys": self.counted.most_common(KEYS),
+            "looked": self.looked,
+            "skew": self.skew,
+            "behind": {name: held.plain() for name, held in self.delays.items()},
+        }
 
 
 def even(count: int, most: int) -> np.ndarray:

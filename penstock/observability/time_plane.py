@@ -93,6 +93,10 @@ def _plain(given: dict[str, Any]) -> dict[str, Any]:
 def _made(kind: Any, given: Mapping[str, Any]) -> Any:
     names = {field.name for field in fields(kind)}
     times = {"event_time", "now", "watermark", "start", "end"}
-    return kind(**{
-        name: _FINITE.get(value, value) if name in times else value for name, value in given.items() if name in names
-    })  # fmt: skip
+    return kind(
+        **{
+            name: _FINITE.get(value, value) if name in times else value
+            for name, value in given.items()
+            if name in names
+        }
+    )

@@ -13,15 +13,17 @@ ACROSS_APART, UP_APART = 62.0, 44.0
 def axes(panel: Panel, strip_height: float) -> str:
     """The ground of a panel, up to its frame."""
     frame = panel.frame
-    return "".join([
-        tag("rect", class_="ground", x=frame.left, y=frame.top, width=frame.width, height=frame.height),
-        *_columns(panel),
-        *_across(panel, frame.bottom + strip_height),
-        *_up(panel),
-        tag("rect", class_="frame", x=frame.left, y=frame.top, width=frame.width, height=frame.height),
-        *_brackets(panel),
-        _ideal(panel.across, panel.up),
-    ])  # fmt: skip
+    return "".join(
+        [
+            tag("rect", class_="ground", x=frame.left, y=frame.top, width=frame.width, height=frame.height),
+            *_columns(panel),
+            *_across(panel, frame.bottom + strip_height),
+            *_up(panel),
+            tag("rect", class_="frame", x=frame.left, y=frame.top, width=frame.width, height=frame.height),
+            *_brackets(panel),
+            _ideal(panel.across, panel.up),
+        ]
+    )
 
 
 def margin(up: Scale, height: float) -> float:
@@ -68,9 +70,7 @@ def _columns(panel: Panel) -> list[str]:
         left, right = panel.span(window)
         if number % 2 == 0:
             frame = panel.frame
-            drawn.append(
-                tag("rect", class_="column", x=left, y=frame.top, width=right - left, height=frame.height)
-            )  # fmt: skip
+            drawn.append(tag("rect", class_="column", x=left, y=frame.top, width=right - left, height=frame.height))
     return drawn
 
 

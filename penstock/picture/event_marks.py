@@ -73,7 +73,7 @@ def marks(drawn: Sequence[Spot]) -> str:
     return "".join(
         tag("g", title(_told(spot)), shape(spot.fate, spot.x, spot.y, radius), class_=f"event {spot.fate}-event")
         for spot in drawn
-    )  # fmt: skip
+    )
 
 
 def names(panel: Panel, drawn: Sequence[Spot]) -> str:
@@ -87,13 +87,19 @@ def _name(panel: Panel, spot: Spot) -> str:
     width = width_of(spot.name, SMALL) * BOLD
     near, half = RADIUS + 3, SMALL / 2 + 1
     places = [
-        (spot.x + near, spot.y - half), (spot.x - near - width, spot.y - half),
-        (spot.x - width / 2, spot.y - near - 2 * half), (spot.x - width / 2, spot.y + near),
-        (spot.x + near - 2, spot.y - near - half), (spot.x - near + 2 - width, spot.y - near - half),
-        (spot.x + near - 2, spot.y + near - half), (spot.x - near + 2 - width, spot.y + near - half),
-        (spot.x - width, spot.y - near - 2 * half), (spot.x, spot.y - near - 2 * half),
-        (spot.x - width, spot.y + near), (spot.x, spot.y + near),
-    ]  # fmt: skip
+        (spot.x + near, spot.y - half),
+        (spot.x - near - width, spot.y - half),
+        (spot.x - width / 2, spot.y - near - 2 * half),
+        (spot.x - width / 2, spot.y + near),
+        (spot.x + near - 2, spot.y - near - half),
+        (spot.x - near + 2 - width, spot.y - near - half),
+        (spot.x + near - 2, spot.y + near - half),
+        (spot.x - near + 2 - width, spot.y + near - half),
+        (spot.x - width, spot.y - near - 2 * half),
+        (spot.x, spot.y - near - 2 * half),
+        (spot.x - width, spot.y + near),
+        (spot.x, spot.y + near),
+    ]
     for over_lines in (False, True):
         for left, top in places:
             box = Box(left, top, width, 2 * half)

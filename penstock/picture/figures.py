@@ -65,14 +65,20 @@ def _figure(path: Path, said: dict[str, str]) -> Figure:
     names = [field.name for field in fields(Figure)]
     for name, value in said.items():
         if name not in names or not isinstance(value, str):
-            raise CaseError(f"{path}: {name} = {value!r}", f"a figure has {', '.join(names)}, each a text",
-                            did_you_mean(name, names))  # fmt: skip
+            raise CaseError(
+                f"{path}: {name} = {value!r}",
+                f"a figure has {', '.join(names)}, each a text",
+                did_you_mean(name, names),
+            )
     for name in ("file", "cases", "case"):
         if name not in said:
             raise CaseError(f"{path}: a figure without {name}", "it says what is drawn, and where", f'add {name} = "…"')
     if Path(said["file"]).name != said["file"]:
-        raise CaseError(f"{path}: {said['file']!r} is not a file's name", "figures lie beside their list",
-                        f"write file = {Path(said['file']).name!r}")  # fmt: skip
+        raise CaseError(
+            f"{path}: {said['file']!r} is not a file's name",
+            "figures lie beside their list",
+            f"write file = {Path(said['file']).name!r}",
+        )
     return Figure(**said)
 
 

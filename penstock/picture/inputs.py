@@ -110,8 +110,9 @@ class Watched:
         kinds = {column.name: column.type for column in plan.result_schema.columns}
         said = {name: _value(value, kinds[name]) for name, value in pane.values.items()}
         text = next(iter(said.values())) if len(said) == 1 else ", ".join(f"{name} {one}" for name, one in said.items())
-        return Shown(_key(pane.key), pane.window.start, pane.window.end, now, pane.index, pane.timing, text,
-                     pane.final, pane.op)  # fmt: skip
+        return Shown(
+            _key(pane.key), pane.window.start, pane.window.end, now, pane.index, pane.timing, text, pane.final, pane.op
+        )
 
 
 def _event(source: str, partition: str, time: int, row: Mapping[str, Any]) -> tuple[str, str, int, str]:
@@ -233,9 +234,10 @@ def _kept(path: Path) -> Plane | None:
         return _checked(Plane.of(said))
     except (TypeError, AttributeError, ValueError) as error:
         raise CaseError(
-            f"{path} is no plane", f"{' and '.join(KEPT)} are lists of values with names: {error}",
+            f"{path} is no plane",
+            f"{' and '.join(KEPT)} are lists of values with names: {error}",
             "keep one with json.dumps(plane.plain())",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _checked(plane: Plane) -> Plane:

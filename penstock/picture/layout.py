@@ -17,7 +17,7 @@ _STEPS = (
     *(n * MINUTE for n in (1, 2, 5, 10, 15, 30)),
     *(n * HOUR for n in (1, 2, 3, 6, 12)),
     *(n * DAY * ten for ten in (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000) for n in (1, 2, 5)),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,11 @@ from penstock.picture.style import SMALL
 LINE, GAP, SIGN = 24.0, 16.0, 26.0
 _EVENTS = {COUNTED: "event and its value", LATE: "late event", QUARANTINED: "quarantined event"}
 _PANES = {
-    "early": "pane: early (E)", "on_time": "pane: on time (O)", "late": "pane: late (L)", "gone": "pane: withdrawn (W)",
-}  # fmt: skip
+    "early": "pane: early (E)",
+    "on_time": "pane: on time (O)",
+    "late": "pane: late (L)",
+    "gone": "pane: withdrawn (W)",
+}
 
 
 def legend(plane: Plane, room: Box, *, ideal: bool) -> tuple[str, float]:

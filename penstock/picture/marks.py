@@ -62,16 +62,24 @@ def bodies(panel: Panel, chosen: list[Shown]) -> str:
 def patterns() -> str:
     """The hatching of what is early, and of what is late."""
     return "".join(
-        tag("pattern", tag("path", class_="hatch", d=path), class_=of, id=f"hatch-{of}", width=8, height=8,
-            patternUnits="userSpaceOnUse")
+        tag(
+            "pattern",
+            tag("path", class_="hatch", d=path),
+            class_=of,
+            id=f"hatch-{of}",
+            width=8,
+            height=8,
+            patternUnits="userSpaceOnUse",
+        )
         for of, path in HATCHED.items()
-    )  # fmt: skip
+    )
 
 
 def _floors(panel: Panel, chosen: list[Shown]) -> dict[int, int]:
     """Where the rectangle of each pane begins: at the pane before, or when its first event was seen."""
-    timed = sorted((dot.event_time, dot.now) for dot in panel.dots
-                   if dot.event_time is not None and dot.fate == COUNTED)  # fmt: skip
+    timed = sorted(
+        (dot.event_time, dot.now) for dot in panel.dots if dot.event_time is not None and dot.fate == COUNTED
+    )
     times = [time for time, _ in timed]
     before: dict[tuple[int, int], int] = {}
     floors = {}

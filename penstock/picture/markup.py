@@ -63,9 +63,10 @@ def width_of(text: str, size: float) -> float:
 def tag(name: str, *inside: str, **attributes: object) -> str:
     """An element; what is inside is markup already, and attributes are escaped (`class_` is class, `_` is -)."""
     said = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for key, value in attributes.items()
+        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
+        for key, value in attributes.items()
         if value is not None
-    )  # fmt: skip
+    )
     end = "\n" if name == "g" else ""  # a line for each, so that a change of a picture can be read
     return f"<{name}{said}>{''.join(inside)}</{name}>{end}" if inside else f"<{name}{said}/>"
 

@@ -11,15 +11,37 @@ SIZE, SMALL = 13.0, 12.0
 BOLD = 1.1
 
 _LIGHT = {
-    "ground": "#ffffff", "ink": "#1f2328", "faint": "#59636e", "grid": "#d9dee3", "line": "#1a7f37", "dot": "#0550ae",
-    "late-event": "#a1300c", "bad": "#6f3bb5", "early": "#0b6bb8", "on_time": "#7a5200", "late": "#a1300c",
-    "gone": "#59636e", "column": "#eef1f4", "chip": "#ffffff",
-}  # fmt: skip
+    "ground": "#ffffff",
+    "ink": "#1f2328",
+    "faint": "#59636e",
+    "grid": "#d9dee3",
+    "line": "#1a7f37",
+    "dot": "#0550ae",
+    "late-event": "#a1300c",
+    "bad": "#6f3bb5",
+    "early": "#0b6bb8",
+    "on_time": "#7a5200",
+    "late": "#a1300c",
+    "gone": "#59636e",
+    "column": "#eef1f4",
+    "chip": "#ffffff",
+}
 _DARK = {
-    "ground": "#0d1117", "ink": "#e6edf3", "faint": "#9aa4ae", "grid": "#2b323b", "line": "#3fb950", "dot": "#79b8ff",
-    "late-event": "#ff9d76", "bad": "#c8a2ff", "early": "#6cb6ff", "on_time": "#e3b341", "late": "#ff9d76",
-    "gone": "#9aa4ae", "column": "#161c24", "chip": "#0d1117",
-}  # fmt: skip
+    "ground": "#0d1117",
+    "ink": "#e6edf3",
+    "faint": "#9aa4ae",
+    "grid": "#2b323b",
+    "line": "#3fb950",
+    "dot": "#79b8ff",
+    "late-event": "#ff9d76",
+    "bad": "#c8a2ff",
+    "early": "#6cb6ff",
+    "on_time": "#e3b341",
+    "late": "#ff9d76",
+    "gone": "#9aa4ae",
+    "column": "#161c24",
+    "chip": "#0d1117",
+}
 
 _SHAPES = f"""text {{ font-family: {FONT}; font-size: {SMALL:g}px }}
 .name {{ font-size: {SIZE + 2:g}px; font-weight: 600 }}

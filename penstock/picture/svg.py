@@ -186,5 +186,15 @@ def _whole(drawn: list[str], look: Look, height: float, plane: Plane, told: str)
         *drawn,
     ]
     size = {"viewBox": f"0 0 {look.width} {height:.0f}", "width": look.width, "height": round(height)}
-    return tag("svg", *(f"\n{part}" for part in parts), "\n", xmlns="http://www.w3.org/2000/svg", role="img",
-               aria_labelledby="title desc", **size) + "\n"  # fmt: skip
+    return (
+        tag(
+            "svg",
+            *(f"\n{part}" for part in parts),
+            "\n",
+            xmlns="http://www.w3.org/2000/svg",
+            role="img",
+            aria_labelledby="title desc",
+            **size,
+        )
+        + "\n"
+    )

@@ -16,8 +16,11 @@ def explain_flow(flow: Flow) -> str:
     for number, stage in enumerate(flow.stages, 1):
         said = explain(stage) if isinstance(stage, Plan) else explain_rows(stage)
         several = len(flow.stages) > 1
-        parts.append("\n".join([f"stage {number}: {stage.label}", *(f"  {line}" for line in said.splitlines())])
-                     if several else said)  # fmt: skip
+        parts.append(
+            "\n".join([f"stage {number}: {stage.label}", *(f"  {line}" for line in said.splitlines())])
+            if several
+            else said
+        )
     return "\n".join(parts)
 
 
@@ -140,8 +143,9 @@ def _combined(plan: Plan) -> str:
 
 
 def _python(plan: Plan) -> list[str]:
-    steps = [f"{name} ({aggregate.kind})" for name, aggregate in plan.aggregates
-             if aggregate.kind in ("fold", *SKETCHES)]  # fmt: skip
+    steps = [
+        f"{name} ({aggregate.kind})" for name, aggregate in plan.aggregates if aggregate.kind in ("fold", *SKETCHES)
+    ]
     if isinstance(plan.window, Custom):
         steps.append("assign, per event time" + (", merge, per touched key" if plan.window.merging else ""))
     return steps

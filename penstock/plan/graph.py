@@ -54,8 +54,9 @@ class Flow:
 
     def fed_by(self, source: str) -> tuple[Feed, ...]:
         """Where the rows of a source go."""
-        return tuple(feed for feed in self.feeds()
-                     if feed.input.source.derived is None and feed.input.source.name == source)  # fmt: skip
+        return tuple(
+            feed for feed in self.feeds() if feed.input.source.derived is None and feed.input.source.name == source
+        )
 
     def fed_from(self, number: int, output: str) -> tuple[Feed, ...]:
         """Where the rows of a stage's output go."""

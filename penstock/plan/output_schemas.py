@@ -40,10 +40,16 @@ def quarantine_schema() -> pa.Schema:
     """The columns of the quarantine, the same for every plan."""
     import pyarrow as pa
 
-    return pa.schema([
-        ("source", pa.string()), ("partition", pa.string()), ("offset", pa.int64()), ("step", pa.string()),
-        ("reason", pa.string()), ("raw", pa.string()),
-    ])  # fmt: skip
+    return pa.schema(
+        [
+            ("source", pa.string()),
+            ("partition", pa.string()),
+            ("offset", pa.int64()),
+            ("step", pa.string()),
+            ("reason", pa.string()),
+            ("raw", pa.string()),
+        ]
+    )
 
 
 def entry_of(plan: AnyStage, name: str) -> Entry:
@@ -59,13 +65,23 @@ def output_schema(plan: AnyStage, kind: str, name: str = "") -> pa.Schema:
     if kind == "quarantine":
         return quarantine_schema()
     if kind == "archive":
-        return pa.schema([
-            *arrow_schema(flow_of((plan,)).inputs[0].source.schema), ("archive_source", pa.string()),
-            ("archive_partition", pa.string()), ("archive_offset", pa.int64()), ("archive_batch", pa.int64()),
-        ])  # fmt: skip
+        return pa.schema(
+            [
+                *arrow_schema(flow_of((plan,)).inputs[0].source.schema),
+                ("archive_source", pa.string()),
+                ("archive_partition", pa.string()),
+                ("archive_offset", pa.int64()),
+                ("archive_batch", pa.int64()),
+            ]
+        )
     if kind == "late":
-        why = [("late_event_time", instant), ("late_watermark", instant), ("late_by", pa.int64()),
-               ("late_partition", pa.string()), ("late_offset", pa.int64())]  # fmt: skip
+        why = [
+            ("late_event_time", instant),
+            ("late_watermark", instant),
+            ("late_by", pa.int64()),
+            ("late_partition", pa.string()),
+            ("late_offset", pa.int64()),
+        ]
         if isinstance(plan, Plan):
             why.append(("late_windows", pa.list_(pa.struct([("start", instant), ("end", instant)]))))
         why += [("op", pa.int8())] if entry_of(plan, name).signed else []
@@ -73,11 +89,18 @@ def output_schema(plan: AnyStage, kind: str, name: str = "") -> pa.Schema:
     if not isinstance(plan, Plan):
         rows = arrow_schema(plan.outputs[name])
         return rows.append(pa.field("op", pa.int8())) if plan.withdraws(name) else rows
-    return pa.schema([
-        *arrow_schema(plan.key_schema), ("window_start", instant), ("window_end", instant),
-        *arrow_schema(plan.result_schema), ("pane_index", pa.int64()), ("pane_timing", pa.string()),
-        ("pane_final", pa.bool_()), ("op", pa.int8()),
-    ])  # fmt: skip
+    return pa.schema(
+        [
+            *arrow_schema(plan.key_schema),
+            ("window_start", instant),
+            ("window_end", instant),
+            *arrow_schema(plan.result_schema),
+            ("pane_index", pa.int64()),
+            ("pane_timing", pa.string()),
+            ("pane_final", pa.bool_()),
+            ("op", pa.int8()),
+        ]
+    )
 
 
 def target_of(plan: AnyStage, kind: str, sink: str, name: str = "", stream: str = "") -> Target:
@@ -85,13 +108,26 @@ def target_of(plan: AnyStage, kind: str, sink: str, name: str = "", stream: str 
 
     if not isinstance(plan, Plan) and kind == "rows" and plan.withdraws(name):
         keys = plan.operator.identity(plan.sides)
-        return Target(sink=sink, kind=kind, schema=output_schema(plan, kind, name), keys=keys, mode="retracting",
-                      refires=True, withdraws=True, stream=stream or kind)  # fmt: skip
+        return Target(
+            sink=sink,
+            kind=kind,
+            schema=output_schema(plan, kind, name),
+            keys=keys,
+            mode="retracting",
+            refires=True,
+            withdraws=True,
+            stream=stream or kind,
+        )
     if not isinstance(plan, Plan) or kind != "panes":
         mode = plan.shown_mode if isinstance(plan, Plan) else "accumulating"
         return Target(sink=sink, kind=kind, schema=output_schema(plan, kind, name), mode=mode, stream=stream or kind)
     return Target(
-        sink=sink, kind=kind, schema=output_schema(plan, kind), keys=(*plan.keys, "window_start", "window_end"),
-        mode=plan.shown_mode, refires=not plan.fires_once, withdraws=plan.withdraws(),
+        sink=sink,
+        kind=kind,
+        schema=output_schema(plan, kind),
+        keys=(*plan.keys, "window_start", "window_end"),
+        mode=plan.shown_mode,
+        refires=not plan.fires_once,
+        withdraws=plan.withdraws(),
         stream=stream or kind,
-    )  # fmt: skip
+    )

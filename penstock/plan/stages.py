@@ -37,8 +37,9 @@ class Derived:
 
     def source(self) -> Source:
         """The rows as a source."""
-        return Source(f"{self.stage.label}.{self.output}", self.stage.outputs[self.output], self.stage.bounded,
-                      derived=self)  # fmt: skip
+        return Source(
+            f"{self.stage.label}.{self.output}", self.stage.outputs[self.output], self.stage.bounded, derived=self
+        )
 
     def input(self) -> Input:
         """The rows as the input of another stage; they have their event time."""

@@ -42,8 +42,16 @@ class Slider:
 
     def plain(self) -> dict[str, Any]:
         """The control as JSON has it."""
-        return {"kind": "slider", "name": self.name, "label": self.label, "low": self.low, "high": self.high,
-                "step": self.step, "unit": self.unit, "value": self.value}  # fmt: skip
+        return {
+            "kind": "slider",
+            "name": self.name,
+            "label": self.label,
+            "low": self.low,
+            "high": self.high,
+            "step": self.step,
+            "unit": self.unit,
+            "value": self.value,
+        }
 
     def others(self) -> tuple[int, ...]:
         """Values that differ from the first one, for tests."""
@@ -70,8 +78,13 @@ class Choice:
 
     def plain(self) -> dict[str, Any]:
         """The control as JSON has it."""
-        return {"kind": "choice", "name": self.name, "label": self.label, "value": self.value,
-                "options": [list(option) for option in self.options]}  # fmt: skip
+        return {
+            "kind": "choice",
+            "name": self.name,
+            "label": self.label,
+            "value": self.value,
+            "options": [list(option) for option in self.options],
+        }
 
     def others(self) -> tuple[str, ...]:
         """Values that differ from the first one, for tests."""

@@ -7,8 +7,15 @@ import random
 from penstock.playground.simulation import MINUTE, NOON, SECOND, Event
 
 
-def scores(seed: int, many: int = 40, minutes: int = 12, *, usual: int = 25, stragglers: int = 0,
-           straggle: tuple[int, int] = (150, 420)) -> list[Event]:  # fmt: skip
+def scores(
+    seed: int,
+    many: int = 40,
+    minutes: int = 12,
+    *,
+    usual: int = 25,
+    stragglers: int = 0,
+    straggle: tuple[int, int] = (150, 420),
+) -> list[Event]:
     """So many scores of one team: most are seen within twice `usual` seconds, every n-th much later."""
     made = random.Random(seed)
     events = []

@@ -48,9 +48,17 @@ class Picture:
 
     def plain(self) -> dict[str, Any]:
         """The picture as JSON has it."""
-        return {"kind": "plane", "title": self.title, "plane": self.plane.plain(), "across": self.across,
-                "windows": [list(window) for window in self.windows], "note": self.note, "variable": self.variable,
-                "frame": self.frame, "line": self.line}  # fmt: skip
+        return {
+            "kind": "plane",
+            "title": self.title,
+            "plane": self.plane.plain(),
+            "across": self.across,
+            "windows": [list(window) for window in self.windows],
+            "note": self.note,
+            "variable": self.variable,
+            "frame": self.frame,
+            "line": self.line,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +73,14 @@ class Table:
 
     def plain(self) -> dict[str, Any]:
         """The table as JSON has it."""
-        return {"kind": "table", "title": self.title, "columns": list(self.columns), "note": self.note,
-                "latest": self.latest,
-                "rows": [{"step": step, "cells": list(cells)} for step, cells in self.rows]}  # fmt: skip
+        return {
+            "kind": "table",
+            "title": self.title,
+            "columns": list(self.columns),
+            "note": self.note,
+            "latest": self.latest,
+            "rows": [{"step": step, "cells": list(cells)} for step, cells in self.rows],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +94,13 @@ class Lines:
 
     def plain(self) -> dict[str, Any]:
         """The lines as JSON has them."""
-        return {"kind": "lines", "title": self.title, "unit": self.unit, "note": self.note,
-                "lines": [{"name": name, "values": list(values)} for name, values in self.lines]}  # fmt: skip
+        return {
+            "kind": "lines",
+            "title": self.title,
+            "unit": self.unit,
+            "note": self.note,
+            "lines": [{"name": name, "values": list(values)} for name, values in self.lines],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +114,13 @@ class Bars:
 
     def plain(self) -> dict[str, Any]:
         """The bars as JSON has them."""
-        return {"kind": "bars", "title": self.title, "unit": self.unit, "note": self.note,
-                "bars": [{"name": name, "values": list(values)} for name, values in self.bars]}  # fmt: skip
+        return {
+            "kind": "bars",
+            "title": self.title,
+            "unit": self.unit,
+            "note": self.note,
+            "bars": [{"name": name, "values": list(values)} for name, values in self.bars],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +135,13 @@ class Triangle:
     def plain(self) -> dict[str, Any]:
         """The triangle as JSON has it."""
         shapes = [[name, list(shares)] for name, shares in self.shapes]
-        return {"kind": "triangle", "title": self.title, "corners": list(self.corners), "shapes": shapes,
-                "note": self.note}  # fmt: skip
+        return {
+            "kind": "triangle",
+            "title": self.title,
+            "corners": list(self.corners),
+            "shapes": shapes,
+            "note": self.note,
+        }
 
 
 @dataclass(frozen=True, slots=True)

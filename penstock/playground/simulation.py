@@ -66,8 +66,12 @@ class Run:
         rule = self.script.plan.window
         found = {(pane.window.start, pane.window.end) for pane in self.script.panes}
         if not rule.merging:
-            found |= {(w.start, w.end) for dot in self.plane.dots if dot.event_time is not None and dot.fate == COUNTED
-                      for w in rule.assign(dot.event_time)}  # fmt: skip
+            found |= {
+                (w.start, w.end)
+                for dot in self.plane.dots
+                if dot.event_time is not None and dot.fate == COUNTED
+                for w in rule.assign(dot.event_time)
+            }
         return tuple(sorted(one for one in found if MIN_TIME < one[0] and one[1] < MAX_TIME))
 
 

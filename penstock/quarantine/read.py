@@ -74,8 +74,9 @@ def repaired(file: Path, pipeline: Pipeline, known: Collection[Place] | None) ->
             rows.append(one)
             numbers.append(number)
     for name, schema in schemas.items():
-        _refuse_undecodable(file, name, schema, [(n, one) for n, one in zip(numbers, rows, strict=True)
-                                                 if one.place[0] == name])  # fmt: skip
+        _refuse_undecodable(
+            file, name, schema, [(n, one) for n, one in zip(numbers, rows, strict=True) if one.place[0] == name]
+        )
     return rows, empty
 
 

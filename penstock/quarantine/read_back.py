@@ -93,10 +93,20 @@ def _kafka(sink: Any) -> Iterator[Row]:
 
     heard = Heard()
     with explained(sink, heard):
-        consumer = Consumer(options(sink, heard, **{
-            "group.id": "penstock-quarantine", "enable.auto.commit": False, "isolation.level": "read_committed",
-            "enable.partition.eof": True, "auto.offset.reset": "error", "allow.auto.create.topics": False,
-        }))  # fmt: skip
+        consumer = Consumer(
+            options(
+                sink,
+                heard,
+                **{
+                    "group.id": "penstock-quarantine",
+                    "enable.auto.commit": False,
+                    "isolation.level": "read_committed",
+                    "enable.partition.eof": True,
+                    "auto.offset.reset": "error",
+                    "allow.auto.create.topics": False,
+                },
+            )
+        )
     try:
         with explained(sink, heard):
             held = consumer.list_topics(timeout=ANSWER_SECONDS).topics.get(sink.topic)
@@ -139,5 +149,10 @@ def _asked(table: str) -> str:
 
 
 READERS: dict[type, Callable[[Any], Iterator[Row]]] = {
-    Sqlite: _sqlite, Duckdb: _duckdb, Files: _files, Postgres: _postgres, Kafka: _kafka, ParallelKafka: _kafka,
-}  # fmt: skip
+    Sqlite: _sqlite,
+    Duckdb: _duckdb,
+    Files: _files,
+    Postgres: _postgres,
+    Kafka: _kafka,
+    ParallelKafka: _kafka,
+}

@@ -56,9 +56,13 @@ class ReferenceRun:
         self.clock.end_batch(stamps, heard, now, tick, [one.hold for one in played])
         bad = [*reading.bad, *(row for one in played for row in one.bad)]
         counts = sum((one.counts for one in played), Counts()) + Counts(
-            read=len(arrivals), added=reading.added, dropped=reading.dropped, filtered=reading.filtered,
-            quarantined=len(bad), given=again,
-        )  # fmt: skip
+            read=len(arrivals),
+            added=reading.added,
+            dropped=reading.dropped,
+            filtered=reading.filtered,
+            quarantined=len(bad),
+            given=again,
+        )
         self.totals += counts
         refuse_bad(self.flow, self.bad, arrivals, bad)
         last = played[-1]
@@ -104,5 +108,13 @@ class ReferenceRun:
         for stage, one in zip(self.stages, stages, strict=True):
             stage.restore(one)
         self.clock = Clock(self.flow)
-        (self.clock.watermark, self.clock.now, self.clock.batch, self.clock.spoken, self.clock.stages, self.totals,
-         self.bad, self.given) = copy.deepcopy(held)  # fmt: skip
+        (
+            self.clock.watermark,
+            self.clock.now,
+            self.clock.batch,
+            self.clock.spoken,
+            self.clock.stages,
+            self.totals,
+            self.bad,
+            self.given,
+        ) = copy.deepcopy(held)

@@ -22,8 +22,13 @@ from penstock.types.text import EXACT, by_value, fits
 
 Evaluator = Callable[[Mapping[str, object]], object]
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def evaluator(node: Node, schema: Schema, where: str = "expression") -> Evaluator:
@@ -111,8 +116,11 @@ def _arithmetic(typed: Typed) -> Callable[..., object]:
     node = typed.node
     if typed.type.startswith("decimal"):
         exact: dict[str, Callable[..., object]] = {
-            "+": EXACT.add, "-": EXACT.subtract, "negate": EXACT.minus, "abs": EXACT.abs
-        }  # fmt: skip
+            "+": EXACT.add,
+            "-": EXACT.subtract,
+            "negate": EXACT.minus,
+            "abs": EXACT.abs,
+        }
         return exact[typed.op]
     compute = _NUMBERS[typed.op]
 
@@ -134,9 +142,14 @@ def _remainder(left: Any, right: Any) -> Any:
 
 
 _NUMBERS: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "%": _remainder,
-    "negate": operator.neg, "abs": abs,
-}  # fmt: skip
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "%": _remainder,
+    "negate": operator.neg,
+    "abs": abs,
+}
 
 
 def _cast(typed: Typed) -> Callable[[Any], object]:

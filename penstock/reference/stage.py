@@ -114,9 +114,14 @@ def started(stage: AnyStage) -> WindowStage | OperatorStage:
 def _row(plan: Plan, pane: Pane) -> Given:
     """A pane as the row that the next stage sees."""
     row = {
-        **dict(zip(plan.keys, pane.key, strict=True)), "window_start": pane.window.start, "window_end": pane.window.end,
-        **pane.values, "pane_index": pane.index, "pane_timing": pane.timing, "pane_final": pane.final,
-    }  # fmt: skip
+        **dict(zip(plan.keys, pane.key, strict=True)),
+        "window_start": pane.window.start,
+        "window_end": pane.window.end,
+        **pane.values,
+        "pane_index": pane.index,
+        "pane_timing": pane.timing,
+        "pane_final": pane.final,
+    }
     return Given(PANES, row, pane.event_time, pane.op)
 
 

@@ -134,11 +134,16 @@ class Clock:
         waited = self.flow.waited
         return tuple(
             PartitionClock(
-                name[0], name[1], None if partition.newest == MIN_TIME else partition.newest,
-                self._watermark_of(name), self._idle(name), partition.silent_for,
+                name[0],
+                name[1],
+                None if partition.newest == MIN_TIME else partition.newest,
+                self._watermark_of(name),
+                self._idle(name),
+                partition.silent_for,
             )
-            for name, partition in sorted(self.spoken.items()) if name[0] in waited
-        )  # fmt: skip
+            for name, partition in sorted(self.spoken.items())
+            if name[0] in waited
+        )
 
     def _minimum(self, now: int, sources: Collection[str]) -> int:
         processing = [now for name in sources if self._time(name).basis == "processing"]
@@ -165,8 +170,9 @@ class Clock:
             return MIN_TIME
         if newest == MIN_TIME:
             return None
-        behind = min(plus(self.spoken[n].newest, -self._watermark_of(n)) for n in partitions
-                     if self.spoken[n].newest == newest)  # fmt: skip
+        behind = min(
+            plus(self.spoken[n].newest, -self._watermark_of(n)) for n in partitions if self.spoken[n].newest == newest
+        )
         return newest + min(self.spoken[name].silent_for for name in partitions) - max(behind, 0)
 
     def _idle(self, name: tuple[str, str]) -> bool:

@@ -116,10 +116,11 @@ class Machine:
 
     def results(self, held: list[Any], records: int) -> dict[str, Any]:
         values = {
-            name: retractable.result(aggregate, accumulator, records, self.plan.pieces) if self.signed
+            name: retractable.result(aggregate, accumulator, records, self.plan.pieces)
+            if self.signed
             else aggregates.result(aggregate, accumulator, records)
             for (name, aggregate), accumulator in zip(self.plan.aggregates, held, strict=True)
-        }  # fmt: skip
+        }
         for name, aggregate in self.plan.aggregates:
             aggregates.refuse_overflow(name, aggregate, values[name])
         # An empty sum is the integer 0 whatever it sums; in a column of doubles it is a double.
@@ -140,9 +141,15 @@ class Machine:
         empty = self.signed and not self.plan.pieces and open_.held_records <= 0
         if not empty or (self.plan.shown_mode != "retracting" and open_.last is not None):
             pane = Pane(
-                key, open_.window, self.results(open_.held, open_.held_records), open_.index, timing, final, 1,
+                key,
+                open_.window,
+                self.results(open_.held, open_.held_records),
+                open_.index,
+                timing,
+                final,
+                1,
                 open_.newest if isinstance(self.plan.window, Global) else self.plan.window.last_instant(open_.window),
-            )  # fmt: skip
+            )
             self.panes.append(pane)
             open_.last = pane
             open_.index += 1

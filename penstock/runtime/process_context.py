@@ -167,8 +167,11 @@ class Context:
             except PlanError as error:
                 raise Refused(error.what, error.why, error.instead) from None
         else:
-            raise Refused(f"a timer was set for {shown(at)}", "it is neither a moment nor a length of time",
-                          'give a datetime, or words such as "5 minutes"')  # fmt: skip
+            raise Refused(
+                f"a timer was set for {shown(at)}",
+                "it is neither a moment nor a length of time",
+                'give a datetime, or words such as "5 minutes"',
+            )
         if not EARLIEST <= found <= LATEST:
             raise Refused(
                 "a timer was set for a time outside the years 1 to 9999", "no clock shows it", "set it nearer"
@@ -209,8 +212,11 @@ def _decoder(kind: str) -> Callable[[Any], Any]:
 
 def _kind(kind: Any) -> TimeKind:
     if kind not in KINDS:
-        raise Refused(f"a timer of the kind {kind!r}", "timers wait for event time or processing time",
-                      'write kind="processing", or leave it out')  # fmt: skip
+        raise Refused(
+            f"a timer of the kind {kind!r}",
+            "timers wait for event time or processing time",
+            'write kind="processing", or leave it out',
+        )
     found: TimeKind = kind
     return found
 

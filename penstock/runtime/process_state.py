@@ -99,8 +99,11 @@ class Items(_View, MutableSequence[Any]):
 
     def __setitem__(self, place: int | slice, given: Any) -> None:
         if isinstance(place, slice):
-            raise Refused(f"a part of self.{self._name} was assigned", "only an item or the whole list can be",
-                          f"write self.{self._name} = […]")  # fmt: skip
+            raise Refused(
+                f"a part of self.{self._name} was assigned",
+                "only an item or the whole list can be",
+                f"write self.{self._name} = […]",
+            )
         value = self._check(given)
         self._restorable()
         self.values_[place] = value
@@ -212,18 +215,24 @@ def sooner(held: dict[str, Any], until: int) -> None:
 def remembering(function: KeyedFunction, context: Context) -> type[KeyedFunction]:
     """The class of a function's cells: what the function was made with is theirs in common, its fields are not."""
     kind, fields = type(function), fields_of(function)
-    body: dict[str, Any] = {name: staticmethod(held) if hasattr(held, "__get__") else held
-                            for name, held in vars(function).items()}  # fmt: skip
+    body: dict[str, Any] = {
+        name: staticmethod(held) if hasattr(held, "__get__") else held for name, held in vars(function).items()
+    }
     for name, field in fields.items():
         body[name] = _Empty(name, field, context)
         if field.shape == "value":
             default = field.default
             body[name] = None if default is None else checker(f"self.{name}", field.type)(default)
     metaclass: Any = type(kind)
-    made: type[KeyedFunction] = metaclass(kind.__name__, (kind,), {
-        **body, "__setattr__": _setter(kind.__name__, fields, context),
-        "__delattr__": _deleter(kind.__name__, fields, context),
-    })  # fmt: skip
+    made: type[KeyedFunction] = metaclass(
+        kind.__name__,
+        (kind,),
+        {
+            **body,
+            "__setattr__": _setter(kind.__name__, fields, context),
+            "__delattr__": _deleter(kind.__name__, fields, context),
+        },
+    )
     return made
 
 
@@ -232,8 +241,11 @@ def _setter(owner: str, fields: Mapping[str, Field], context: Context) -> Callab
     journal, delete = context.journal, _deleter(owner, fields, context)
     values = {name: field for name, field in fields.items() if field.shape == "value"}
     plain = {name: checker(f"self.{name}", field.type) for name, field in values.items() if field.ttl is None}
-    lasting = {name: (checker(f"self.{name}", field.type), f"@{name}", field.ttl, field.ttl_by == "event")
-               for name, field in values.items() if field.ttl is not None}  # fmt: skip
+    lasting = {
+        name: (checker(f"self.{name}", field.type), f"@{name}", field.ttl, field.ttl_by == "event")
+        for name, field in values.items()
+        if field.ttl is not None
+    }
 
     def set_field(cell: Any, name: str, given: Any) -> None:
         held = cell.__dict__
@@ -270,8 +282,11 @@ def _set_otherwise(
             view.assign(given)
         return
     if fields[name].default is not None:
-        raise Refused(f"self.{name} was given None", "it has a default, which a cleared value shows",
-                      f"write del self.{name}, or declare it without a default")  # fmt: skip
+        raise Refused(
+            f"self.{name} was given None",
+            "it has a default, which a cleared value shows",
+            f"write del self.{name}, or declare it without a default",
+        )
     delete(cell, name)
 
 
@@ -341,5 +356,8 @@ def view(cell: KeyedFunction, name: str, field: Field, context: Context) -> Any:
 
 
 def _undeclared(owner: str, name: str) -> Refused:
-    return Refused(f"{owner} set self.{name}", "it is not a field, and nothing else lasts",
-                   f"declare {name} = ps.value(…) in the class")  # fmt: skip
+    return Refused(
+        f"{owner} set self.{name}",
+        "it is not a field, and nothing else lasts",
+        f"declare {name} = ps.value(…) in the class",
+    )

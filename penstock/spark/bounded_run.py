@@ -58,8 +58,7 @@ def whole_shard(job: Job, stage: int = 0) -> Callable[[pa.Table], pa.Table]:
         packets = put_together(came)
         shard = packets[0].shard
         tick = tick_of(shard, packets, 0, stage=stage)
-        filled = arrivals_step(job, stage, job.engine(stage).start(), packets, Clock(MIN_TIME, tick["now"]), 0,
-                               shard)  # fmt: skip
+        filled = arrivals_step(job, stage, job.engine(stage).start(), packets, Clock(MIN_TIME, tick["now"]), 0, shard)
         closed = arrivals_step(job, stage, filled.memory, [], Clock(MAX_TIME, tick["now"]), 0, shard)
         words += words_of(job, stage, shard, 0, packets, [filled, closed], beginning)
         if stage == 0:
@@ -98,8 +97,16 @@ class Places:
     checkpoint: str | None = None
 
 
-def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease, places: Places, spark: Any,
-              on_progress: Callable[[Progress], None] | None, unusable: Unusable) -> Clocks:  # fmt: skip
+def run_batch(
+    pipeline: Pipeline,
+    identity: Identity,
+    store: Store,
+    lease: Lease,
+    places: Places,
+    spark: Any,
+    on_progress: Callable[[Progress], None] | None,
+    unusable: Unusable,
+) -> Clocks:
     """Run a pipeline over input that ends, in one batch."""
     begun = time.monotonic()
     now = _now(store)
@@ -125,11 +132,25 @@ def run_batch(pipeline: Pipeline, identity: Identity, store: Store, lease: Lease
         forget_answers(places.answers, clocks.batch)
     if on_progress is not None:
         seconds = time.monotonic() - begun
-        on_progress(Progress(
-            batch=0, now=now, watermark=MAX_TIME, events=heard.counts.read, panes=heard.results,
-            late=heard.all_rows("late"), quarantined=heard.rows("quarantine"), seconds=seconds, elapsed=seconds,
-            totals=heard.counts, total_panes=heard.results, open_windows=0, laggard=None, shares={}, rows=heard.sizes,
-        ))  # fmt: skip
+        on_progress(
+            Progress(
+                batch=0,
+                now=now,
+                watermark=MAX_TIME,
+                events=heard.counts.read,
+                panes=heard.results,
+                late=heard.all_rows("late"),
+                quarantined=heard.rows("quarantine"),
+                seconds=seconds,
+                elapsed=seconds,
+                totals=heard.counts,
+                total_panes=heard.results,
+                open_windows=0,
+                laggard=None,
+                shares={},
+                rows=heard.sizes,
+            )
+        )
     return clocks
 
 

@@ -51,9 +51,10 @@ def told(failure: Any) -> BaseException:
             "restore the checkpoint from a copy, or start anew with an empty one",
         )
     return PipelineFailed(
-        "the pipeline stopped: Spark could not finish a batch", _cause(text),
+        "the pipeline stopped: Spark could not finish a batch",
+        _cause(text),
         "mend the cause and start again: it goes on with the batch that failed; PENSTOCK_LOG=FILE keeps Spark's log",
-    )  # fmt: skip
+    )
 
 
 def _named(kind: type[PenstockError]) -> dict[str, type[PenstockError]]:

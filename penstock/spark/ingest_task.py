@@ -73,8 +73,15 @@ def table_packet(shard: int, kind: str, table: pa.Table) -> Packet:
     return Packet(shard, kind, packed({}, {"rows": table}))
 
 
-def ingested(job: Job, source: str, chunks: Iterable[Chunk], watermarks: Sequence[int], now: int, batch: int = 0,
-             newest: Mapping[str, int] | None = None) -> Iterator[Packet]:  # fmt: skip
+def ingested(
+    job: Job,
+    source: str,
+    chunks: Iterable[Chunk],
+    watermarks: Sequence[int],
+    now: int,
+    batch: int = 0,
+    newest: Mapping[str, int] | None = None,
+) -> Iterator[Packet]:
     """What a task sends for the chunks it has read; an archive of them is written here and now.
 
     `newest` are the newest event times of partitions before this batch, for what is observed.
@@ -124,5 +131,9 @@ def _sample(job: Job, source: str, newest: Mapping[str, int]) -> Sample:
     feed = job.flow.fed_by(source)[0]
     time = feed.input.time
     before = {name.removeprefix(f"{source}/"): at for name, at in newest.items() if name.startswith(f"{source}/")}
-    return Sample(source, job.flow.stages[feed.stage].entries[feed.entry].keys, None if time is None else time.column,
-                  behind=Behind(before))  # fmt: skip
+    return Sample(
+        source,
+        job.flow.stages[feed.stage].entries[feed.entry].keys,
+        None if time is None else time.column,
+        behind=Behind(before),
+    )

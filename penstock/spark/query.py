@@ -17,18 +17,39 @@ from penstock.spark.shard_processor import Shard
 from penstock.spark.source import Readers, source_class
 
 
-def job_of(pipeline: Pipeline, identity: Identity, token: str, staging: str | None, answers: str | None = None,
-           raw: bool = False, observed: bool = False) -> Job:  # fmt: skip
+def job_of(
+    pipeline: Pipeline,
+    identity: Identity,
+    token: str,
+    staging: str | None,
+    answers: str | None = None,
+    raw: bool = False,
+    observed: bool = False,
+) -> Job:
     """What every task of a pipeline is told."""
     outputs = tuple(targets_of(pipeline))
     stagers = tuple(one for one in outputs if isinstance(one[1], Stages))
     streams = {target.stream for _, _, target in outputs}
     adopted = {target.stream for _, _, target in stagers} - {one[2].stream for one in outputs if one not in stagers}
     shards = shard_ids(identity.shards)
-    told = tuple((name, sink.bound(identity.lineage) if hasattr(sink, "bound") else sink, target)
-                 for name, sink, target in stagers)  # fmt: skip
-    return Job(token, pipeline.name, identity.lineage, pipeline.flow.unread(), shards, staging, told,
-               frozenset(adopted), raw, frozenset(streams), answers, observed)  # fmt: skip
+    told = tuple(
+        (name, sink.bound(identity.lineage) if hasattr(sink, "bound") else sink, target)
+        for name, sink, target in stagers
+    )
+    return Job(
+        token,
+        pipeline.name,
+        identity.lineage,
+        pipeline.flow.unread(),
+        shards,
+        staging,
+        told,
+        frozenset(adopted),
+        raw,
+        frozenset(streams),
+        answers,
+        observed,
+    )
 
 
 def reader_of(one: Input, checkpoint: str | None, run: str, *, again: bool = False) -> Any:
@@ -42,8 +63,9 @@ def cores_of(spark: Any) -> int:
     return max(1, int(spark.sparkContext.defaultParallelism))
 
 
-def built(spark: Any, pipeline: Pipeline, job: Job, pace: Any, throttle: str = "",
-          checkpoint: str | None = None) -> Any:  # fmt: skip
+def built(
+    spark: Any, pipeline: Pipeline, job: Job, pace: Any, throttle: str = "", checkpoint: str | None = None
+) -> Any:
     """The streaming query of a pipeline, up to the words of its shards; a checkpoint on a disk here has an inbox."""
     readers: dict[str, Any] = {}
     frames: dict[str, Any] = {}

@@ -48,14 +48,29 @@ from penstock.types.durations import Duration, not_negative
 UNTIL = ("caught_up", "end")
 
 
-def run(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: str | None, spark: Any,
-        on_progress: Callable[[Progress], None] | None, observe: bool = True) -> Ended:  # fmt: skip
+def run(
+    pipeline: Pipeline,
+    *,
+    checkpoint: str,
+    batch_every: Duration,
+    until: str | None,
+    spark: Any,
+    on_progress: Callable[[Progress], None] | None,
+    observe: bool = True,
+) -> Ended:
     """Run a pipeline to its end; Ctrl-C and SIGTERM end it after the batch that runs."""
     if batch_input(pipeline):
         return run_once(pipeline, checkpoint=checkpoint, spark=spark, on_progress=on_progress)
     signals: list[int] = []
-    handle = start(pipeline, checkpoint=checkpoint, batch_every=batch_every, until=until, spark=spark,
-                   on_progress=on_progress, observe=observe)  # fmt: skip
+    handle = start(
+        pipeline,
+        checkpoint=checkpoint,
+        batch_every=batch_every,
+        until=until,
+        spark=spark,
+        on_progress=on_progress,
+        observe=observe,
+    )
 
     def stop(number: int, _: Any) -> None:
         signals.append(number)
@@ -77,9 +92,17 @@ def run(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: st
             signal.signal(number, old)
 
 
-def start(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: str | None, spark: Any,
-          on_progress: Callable[[Progress], None] | None, kit: Kit | None = None,
-          observe: bool = True) -> Handle:  # fmt: skip
+def start(
+    pipeline: Pipeline,
+    *,
+    checkpoint: str,
+    batch_every: Duration,
+    until: str | None,
+    spark: Any,
+    on_progress: Callable[[Progress], None] | None,
+    kit: Kit | None = None,
+    observe: bool = True,
+) -> Handle:
     """Start a pipeline in the background."""
     every = not_negative(batch_every, "batch_every")
     if until is not None and until not in UNTIL:
@@ -97,17 +120,33 @@ def start(pipeline: Pipeline, *, checkpoint: str, batch_every: Duration, until: 
     scratch = tempfile.TemporaryDirectory(prefix="penstock-")
     stop_file = os.path.join(scratch.name, "stop")
     try:
-        return _start(pipeline, _Start(spark, store, identity, lease, scratch, stop_file, checkpoint, every, until,
-                                       on_progress, kit, _of_lineage(answers, identity),
-                                       observe and kit is None))  # fmt: skip
+        return _start(
+            pipeline,
+            _Start(
+                spark,
+                store,
+                identity,
+                lease,
+                scratch,
+                stop_file,
+                checkpoint,
+                every,
+                until,
+                on_progress,
+                kit,
+                _of_lineage(answers, identity),
+                observe and kit is None,
+            ),
+        )
     except BaseException:
         lease.release()
         scratch.cleanup()
         raise
 
 
-def run_once(pipeline: Pipeline, *, checkpoint: str, spark: Any,
-             on_progress: Callable[[Progress], None] | None) -> Ended:  # fmt: skip
+def run_once(
+    pipeline: Pipeline, *, checkpoint: str, spark: Any, on_progress: Callable[[Progress], None] | None
+) -> Ended:
     """Run a pipeline whose input ends as one batch."""
     answers = answers_place(pipeline.flow, checkpoint, pipeline.staging)
     spark, store, identity, lease = _claimed(pipeline, checkpoint, spark)
@@ -200,10 +239,16 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     token = uuid.uuid4().hex
     kit = given.kit
     pace = kit.pace if kit else Wall("" if framed else given.stop_file, os.environ.get("PENSTOCK_CLOCK_SHIFT", ""))
-    job = job_of(pipeline, identity, token, None if kit else staging, given.answers, raw=kit is not None,
-                 observed=given.observe)  # fmt: skip
-    throttle = None if kit else Throttle(os.path.join(given.scratch.name, "rows"), pipeline.batch_target / 1e6,
-                                         pipeline.batch_rows or MOST_ROWS)  # fmt: skip
+    job = job_of(
+        pipeline, identity, token, None if kit else staging, given.answers, raw=kit is not None, observed=given.observe
+    )
+    throttle = (
+        None
+        if kit
+        else Throttle(
+            os.path.join(given.scratch.name, "rows"), pipeline.batch_target / 1e6, pipeline.batch_rows or MOST_ROWS
+        )
+    )
     try:
         words = built(spark, pipeline, job, pace, throttle.path if throttle else "", None if kit else local)
     except Exception as error:
@@ -225,12 +270,22 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
 
     clocks = read_clock(given.store, identity.lineage, batch)
     commit = (kit.commit if kit else Commit)(
-        pipeline, identity.lineage, given.store, given.lease, outlets, given.until,
-        partial(tell_tasks, spark.sparkContext), told, progressed, clocks,
+        pipeline,
+        identity.lineage,
+        given.store,
+        given.lease,
+        outlets,
+        given.until,
+        partial(tell_tasks, spark.sparkContext),
+        told,
+        progressed,
+        clocks,
         replaying=batch if _logged(given.store, batch) else None,
-        throttle=throttle, answers=given.answers,
-        observer=observer, unusable=None if kit else Unusable(pipeline, given.checkpoint, staging, clocks),
-    )  # fmt: skip
+        throttle=throttle,
+        answers=given.answers,
+        observer=observer,
+        unusable=None if kit else Unusable(pipeline, given.checkpoint, staging, clocks),
+    )
     if given.observe:
         keep_plan(given.store, pipeline, given.lease.epoch)
     if kit:
@@ -239,9 +294,13 @@ def _start(pipeline: Pipeline, given: _Start) -> Handle:
     try:
         tell_tasks(spark.sparkContext, commit.task_clock())
         query = (
-            words.writeStream.queryName(f"{pipeline.name}-{token[:8]}").outputMode("append").foreachBatch(commit)
-            .trigger(processingTime=f"{given.every // 1000} milliseconds").option("checkpointLocation", place).start()
-        )  # fmt: skip
+            words.writeStream.queryName(f"{pipeline.name}-{token[:8]}")
+            .outputMode("append")
+            .foreachBatch(commit)
+            .trigger(processingTime=f"{given.every // 1000} milliseconds")
+            .option("checkpointLocation", place)
+            .start()
+        )
     except BaseException:
         outlets.close()
         raise

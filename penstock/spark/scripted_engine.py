@@ -232,8 +232,11 @@ class SparkRun:
         for i, ((source, partition), mine) in enumerate(places.items()):
             schema = next(one.source.schema for one in self.flow.inputs if one.source.name == source)
             good = [arrival for arrival in mine if arrival.bad is None]
-            head = {"partition": partition, "offsets": [arrival.offset for arrival in good],
-                    "undecoded": [[one.offset, "", one.bad] for one in mine if one.bad is not None]}  # fmt: skip
+            head = {
+                "partition": partition,
+                "offsets": [arrival.offset for arrival in good],
+                "undecoded": [[one.offset, "", one.bad] for one in mine if one.bad is not None],
+            }
             (folder / source).mkdir(parents=True, exist_ok=True)
             rows = to_arrow([dict(arrival.row) for arrival in good], schema)
             (folder / source / str(i)).write_bytes(packed(head, {"rows": rows}))
@@ -256,9 +259,14 @@ class SparkRun:
         pipeline = Pipeline("script", (self._output(),), shards=SHARDS)
         kit = Kit(ScriptPace(self.folder.name), ScriptCommit, lambda commit: commit.take(tick))
         self.handle = start(
-            pipeline, checkpoint=str(Path(self.folder.name) / "checkpoint"), batch_every="0", until=None, spark=None,
-            on_progress=None, kit=kit,
-        )  # fmt: skip
+            pipeline,
+            checkpoint=str(Path(self.folder.name) / "checkpoint"),
+            batch_every="0",
+            until=None,
+            spark=None,
+            on_progress=None,
+            kit=kit,
+        )
         commit = self.handle.commit
         assert isinstance(commit, ScriptCommit)
         return commit

@@ -55,8 +55,9 @@ class Word(NamedTuple):
     payload: bytes
 
 
-def tick_of(shard: int, packets: Sequence[Packet], batch: int, before: int = MIN_TIME, stage: int = 0
-            ) -> dict[str, Any]:  # fmt: skip
+def tick_of(
+    shard: int, packets: Sequence[Packet], batch: int, before: int = MIN_TIME, stage: int = 0
+) -> dict[str, Any]:
     """The tick of a batch, with the latest time that any source has for it, never before that of the last batch."""
     tick = next((json.loads(bytes(one.payload)) for one in packets if one.kind == at(stage, TICK)), None)
     if tick is None:
@@ -69,8 +70,9 @@ def tick_of(shard: int, packets: Sequence[Packet], batch: int, before: int = MIN
     return {**tick, "now": max([before, tick["now"], *times])}
 
 
-def arrivals_step(job: Job, stage: int, memory: Any, packets: Sequence[Packet], clock: Clock, batch: int,
-                  shard: int) -> StageStepped:  # fmt: skip
+def arrivals_step(
+    job: Job, stage: int, memory: Any, packets: Sequence[Packet], clock: Clock, batch: int, shard: int
+) -> StageStepped:
     """One batch's arrivals through the engine; what it asks of the outside is written down before it is given on."""
     engine = job.engine(stage)
     if job.answers is not None:
@@ -79,8 +81,15 @@ def arrivals_step(job: Job, stage: int, memory: Any, packets: Sequence[Packet], 
     return engine.step(memory, blobs, clock)
 
 
-def words_of(job: Job, stage: int, shard: int, batch: int, packets: Sequence[Packet],
-             steps: Sequence[StageStepped], watermarks: Sequence[int] = ()) -> Iterator[Word]:  # fmt: skip
+def words_of(
+    job: Job,
+    stage: int,
+    shard: int,
+    batch: int,
+    packets: Sequence[Packet],
+    steps: Sequence[StageStepped],
+    watermarks: Sequence[int] = (),
+) -> Iterator[Word]:
     """What a shard says of a batch: results, late rows, quarantine, reports and counts; and rows for other stages."""
     outputs, plan = _Outputs(job, shard, batch, stage), job.flow.stages[stage]
     sending = _passed_on(job, stage, shard, batch, steps, watermarks)
@@ -114,8 +123,9 @@ def words_of(job: Job, stage: int, shard: int, batch: int, packets: Sequence[Pac
             yield Word(piece.shard, piece.kind, "", piece.payload)
 
 
-def _passed_on(job: Job, stage: int, shard: int, batch: int, steps: Sequence[StageStepped],
-               watermarks: Sequence[int]) -> Sending:  # fmt: skip
+def _passed_on(
+    job: Job, stage: int, shard: int, batch: int, steps: Sequence[StageStepped], watermarks: Sequence[int]
+) -> Sending:
     """What a stage gives, on its way to those that read it; told apart by the shard and the batch it comes from."""
     sending, label = Sending(job, watermarks), job.flow.stages[stage].label
     partition, first = str(job.shards.ids.index(shard)), batch << _BATCH

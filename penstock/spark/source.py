@@ -120,8 +120,9 @@ class FusedReader(DataSourceStreamReader):
         sources = {name: one.latest(start["sources"][name], now, rows) for name, one in readers.items()}
         repaired = self.given.inbox.latest(start)
         # Written down, for a batch that is run again on more cores must be cut as it was.
-        return checked({"batch": start["batch"] + 1, "now": now, TASKS_NAMED: self.given.cores, "sources": sources,
-                        **repaired})  # fmt: skip
+        return checked(
+            {"batch": start["batch"] + 1, "now": now, TASKS_NAMED: self.given.cores, "sources": sources, **repaired}
+        )
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:

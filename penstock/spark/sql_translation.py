@@ -38,9 +38,10 @@ def said_in_sql(plan: Plan, tables: list[Any], spark: Any) -> dict[tuple[Any, ..
     answers = {}
     for row in shown.select(
         *[sql.col(f"`{key}`") for key in plan.keys],
-        sql.expr(f"unix_micros({WINDOW}.start)"), sql.expr(f"unix_micros({WINDOW}.end) - {closed}"),
+        sql.expr(f"unix_micros({WINDOW}.start)"),
+        sql.expr(f"unix_micros({WINDOW}.end) - {closed}"),
         *[sql.col(f"`{name}`") for name, _ in plan.aggregates],
-    ).collect():  # fmt: skip
+    ).collect():
         width = len(plan.keys) + 2
         answers[tuple(row)[:width]] = tuple(row)[width:]
     return answers

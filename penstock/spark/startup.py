@@ -101,9 +101,11 @@ def _short_run() -> None:
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         scores = ps.game_scores(events=2_000, realtime=False)
         totals = (
-            scores.event_time("at", watermark=ps.bounded("1 second")).key_by("team").window(ps.tumbling("1 second"))
+            scores.event_time("at", watermark=ps.bounded("1 second"))
+            .key_by("team")
+            .window(ps.tumbling("1 second"))
             .aggregate(points=ps.sum("points"))
-        )  # fmt: skip
+        )
         short = ps.pipeline("short", totals.write(ps.sqlite(f"{folder}/answers.db", table="totals")))
         short.run(checkpoint=f"{folder}/checkpoint", batch_every="0", until="end")
 

@@ -27,10 +27,20 @@ WINDOWS = {
     "GlobalWindows": (),
 }
 TRIGGERS = {
-    "Default": (), "DefaultTrigger": (), "Always": (), "Never": (), "AfterWatermark": ("early", "late"),
-    "AfterCount": ("count",), "AfterProcessingTime": ("delay",), "Repeatedly": ("underlying",),
-    "AfterAny": None, "AfterFirst": None, "AfterAll": None, "AfterEach": None, "OrFinally": None,
-}  # fmt: skip
+    "Default": (),
+    "DefaultTrigger": (),
+    "Always": (),
+    "Never": (),
+    "AfterWatermark": ("early", "late"),
+    "AfterCount": ("count",),
+    "AfterProcessingTime": ("delay",),
+    "Repeatedly": ("underlying",),
+    "AfterAny": None,
+    "AfterFirst": None,
+    "AfterAll": None,
+    "AfterEach": None,
+    "OrFinally": None,
+}
 
 
 def transcripts(said: Any) -> list[Said]:
@@ -48,13 +58,18 @@ def case_of(document: Said, where: str) -> dict[str, Any]:
     sessions = "Sessions" in str(document.get("window_fn", ""))
     eow = document.get("timestamp_combiner", AT_THE_END) == AT_THE_END
     said: dict[str, Any] = {
-        "name": document.get("name", "transcript"), "schema": "at long", "unit": "us", "bounded": True,
-        "watermark": "by_hand(max_skew=None)", "window": window(str(document.get("window_fn", "GlobalWindows"))),
-        "lateness": f"{document.get('allowed_lateness', 0)} us", "aggregate": {"values": 'collect("at")'},
+        "name": document.get("name", "transcript"),
+        "schema": "at long",
+        "unit": "us",
+        "bounded": True,
+        "watermark": "by_hand(max_skew=None)",
+        "window": window(str(document.get("window_fn", "GlobalWindows"))),
+        "lateness": f"{document.get('allowed_lateness', 0)} us",
+        "aggregate": {"values": 'collect("at")'},
         "trigger": trigger(str(document.get("trigger_fn", "Default"))),
         "mode": str(document.get("accumulation_mode", "accumulating")).lower(),
         "step": _steps(document["transcript"], sessions, eow, where),
-    }  # fmt: skip
+    }
     said |= {"error": document["error"]} if "error" in document else {}
     return said | ({} if eow else {"deviation": PANE_TIME})
 
@@ -153,8 +168,11 @@ def _parsed(text: str) -> ast.expr:
     try:
         return ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
-        raise CaseError(f"{text!r} cannot be read", "windows and triggers are written as calls",
-                        "write it as FixedWindows(10) or AfterCount(2)") from None  # fmt: skip
+        raise CaseError(
+            f"{text!r} cannot be read",
+            "windows and triggers are written as calls",
+            "write it as FixedWindows(10) or AfterCount(2)",
+        ) from None
 
 
 def _call(node: ast.expr, known: Mapping[str, Sequence[str] | None]) -> tuple[str, dict[str, ast.expr]]:
@@ -162,13 +180,19 @@ def _call(node: ast.expr, known: Mapping[str, Sequence[str] | None]) -> tuple[st
     name = _name(node.func if isinstance(node, ast.Call) else node)
     names = known.get(name)
     if names is None:
-        raise CaseError(f"there is no {name or ast.unparse(node)!r} here", "it stands in a window_fn or a trigger_fn",
-                        did_you_mean(name, known))  # fmt: skip
+        raise CaseError(
+            f"there is no {name or ast.unparse(node)!r} here",
+            "it stands in a window_fn or a trigger_fn",
+            did_you_mean(name, known),
+        )
     given = node.args if isinstance(node, ast.Call) else []
     named = {str(one.arg): one.value for one in node.keywords} if isinstance(node, ast.Call) else {}
     if len(given) > len(names) or not set(named) <= set(names):
-        raise CaseError(f"{ast.unparse(node)!r} has arguments that {name} has not",
-                        f"it takes: {', '.join(names) or 'none'}", "leave the others out")  # fmt: skip
+        raise CaseError(
+            f"{ast.unparse(node)!r} has arguments that {name} has not",
+            f"it takes: {', '.join(names) or 'none'}",
+            "leave the others out",
+        )
     return name, dict(zip(names, given, strict=False)) | named
 
 
@@ -177,5 +201,8 @@ def _name(node: ast.expr) -> str:
 
 
 def _unknown(where: str, what: str, found: object, known: Sequence[str]) -> CaseError:
-    return CaseError(f"{where}: there is no {what} {found!r}", f"a transcript has: {', '.join(known)}",
-                     did_you_mean(str(found), known))  # fmt: skip
+    return CaseError(
+        f"{where}: there is no {what} {found!r}",
+        f"a transcript has: {', '.join(known)}",
+        did_you_mean(str(found), known),
+    )

@@ -52,11 +52,25 @@ MAKERS: dict[str, tuple[type, dict[str, Make]]] = {
     "aggregate": (
         Aggregate,
         _public(
-            "rows", "count", "sum", "min", "max", "mean", "variance", "first", "last", "arg_min", "arg_max", "top_k",
-            "collect", "distinct", "approx_distinct", "approx_quantile",
+            "rows",
+            "count",
+            "sum",
+            "min",
+            "max",
+            "mean",
+            "variance",
+            "first",
+            "last",
+            "arg_min",
+            "arg_max",
+            "top_k",
+            "collect",
+            "distinct",
+            "approx_distinct",
+            "approx_quantile",
         ),
     ),
-}  # fmt: skip
+}
 METHODS = ("then", "until")
 
 

@@ -68,10 +68,7 @@ def play(case: Case, engine: str) -> Played:
 def pipeline(case: Case) -> Panes:
     """The pipeline that a case describes."""
     says = case.says
-    streams = [
-        _stream({**says, **source}, name)
-        for name, source in says.get("sources", {"events": {}}).items()
-    ]  # fmt: skip
+    streams = [_stream({**says, **source}, name) for name, source in says.get("sources", {"events": {}}).items()]
     stream = streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
     if "with_columns" in says:
         stream = stream.with_columns(**says["with_columns"])
@@ -92,8 +89,9 @@ def begun(case: Case, engine: str) -> Script:
 
 
 def _stream(says: Said, name: str) -> Stream:
-    stream = events(says.get("schema", SCHEMA), name=name, bounded=says.get("bounded", False),
-                    max_bad=says.get("max_bad"))  # fmt: skip
+    stream = events(
+        says.get("schema", SCHEMA), name=name, bounded=says.get("bounded", False), max_bad=says.get("max_bad")
+    )
     if "where_before" in says:
         stream = stream.where(says["where_before"])
     basis = says.get("time", "event")
@@ -154,8 +152,11 @@ def play_step(script: Script, step: Step) -> Outcome:
 
 def _times(rows: Sequence[Said]) -> list[Said]:
     """A row with "@times" stands for that many like it."""
-    return [{name: value for name, value in row.items() if name != "@times"}
-            for row in rows for _ in range(checked_times(row))]  # fmt: skip
+    return [
+        {name: value for name, value in row.items() if name != "@times"}
+        for row in rows
+        for _ in range(checked_times(row))
+    ]
 
 
 def _facts(script: Script, pane: Pane, shown: Counter[Any]) -> dict[str, Any]:
@@ -198,9 +199,15 @@ def _withdrawals(script: Script, outcome: Outcome, standing: dict[Any, list[Pane
         elif pane.values["values"] != values:
             wrong.append(f"Unmatched output: {values} were to be withdrawn, and not {pane}")
     for pane in (pane for pane in outcome.panes if pane.op > 0):
-        inside = [one for one in standing if script.plan.window.merging and one != pane.window
-                  and pane.window.start <= one.start and one.end <= pane.window.end
-                  and not standing[one][-1].final]  # fmt: skip
+        inside = [
+            one
+            for one in standing
+            if script.plan.window.merging
+            and one != pane.window
+            and pane.window.start <= one.start
+            and one.end <= pane.window.end
+            and not standing[one][-1].final
+        ]
         wrong += [f"Unmatched output: {standing[one][-1]} was to be withdrawn" for one in inside]
         standing.setdefault(pane.window, []).append(pane)
     return "; ".join(wrong) or None

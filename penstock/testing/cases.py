@@ -25,21 +25,55 @@ ROW_MARKS = (*MARKS, "@times")
 
 FILE_KEYS = {"suite": str, "about": str, "deviations": dict, "defaults": dict, "case": list}
 PLAN_KEYS: dict[str, Any] = {
-    "schema": str, "bounded": bool, "event_time": str, "time": str, "unit": str, "watermark": str,
-    "where_before": str, "where": str, "with_columns": dict, "key_by": list, "window": str, "lateness": str,
-    "trigger": str, "mode": str, "aggregate": dict, "partitions": list, "max_bad": TEXT_OR_NUMBER, "sources": dict,
-}  # fmt: skip
+    "schema": str,
+    "bounded": bool,
+    "event_time": str,
+    "time": str,
+    "unit": str,
+    "watermark": str,
+    "where_before": str,
+    "where": str,
+    "with_columns": dict,
+    "key_by": list,
+    "window": str,
+    "lateness": str,
+    "trigger": str,
+    "mode": str,
+    "aggregate": dict,
+    "partitions": list,
+    "max_bad": TEXT_OR_NUMBER,
+    "sources": dict,
+}
 CASE_KEYS = {
-    **PLAN_KEYS, "name": str, "about": str, "error": str, "refused": str, "deviation": str, "step": list,
-}  # fmt: skip
+    **PLAN_KEYS,
+    "name": str,
+    "about": str,
+    "error": str,
+    "refused": str,
+    "deviation": str,
+    "step": list,
+}
 SOURCE_KEYS = {key: PLAN_KEYS[key] for key in ("schema", "bounded", "event_time", "unit", "watermark", "max_bad")}
 STEP_KEYS: dict[str, Any] = {
-    "about": str, "rows": EXPECTED, "partition": str, "now": TEXT_OR_NUMBER, "watermark": TEXT_OR_NUMBER, "end": bool,
-    "resume": bool, "restart": bool, "panes": EXPECTED, "late": EXPECTED, "quarantined": EXPECTED,
-    "watermark_after": TEXT_OR_NUMBER, "deviation": str,
-}  # fmt: skip
-WORDS = {"time": ("event", "processing", "ingestion"), "mode": ("accumulating", "discarding", "retracting"),
-         "unit": ("s", "ms", "us")}  # fmt: skip
+    "about": str,
+    "rows": EXPECTED,
+    "partition": str,
+    "now": TEXT_OR_NUMBER,
+    "watermark": TEXT_OR_NUMBER,
+    "end": bool,
+    "resume": bool,
+    "restart": bool,
+    "panes": EXPECTED,
+    "late": EXPECTED,
+    "quarantined": EXPECTED,
+    "watermark_after": TEXT_OR_NUMBER,
+    "deviation": str,
+}
+WORDS = {
+    "time": ("event", "processing", "ingestion"),
+    "mode": ("accumulating", "discarding", "retracting"),
+    "unit": ("s", "ms", "us"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +173,7 @@ def _case(suite: str, path: Path, said: Said, defaults: Said) -> Case:
     )
     if not steps and "refused" not in said:
         raise _error(where, "it has no steps", "a case plays at least one batch", 'add [[case.step]], or refused = "…"')
-    return Case(
-        suite, said["name"], plan, steps, said.get("error"), said.get("refused"), said.get("deviation"), path
-    )  # fmt: skip
+    return Case(suite, said["name"], plan, steps, said.get("error"), said.get("refused"), said.get("deviation"), path)
 
 
 def _transcript(document: Said, path: Path) -> Case:
@@ -154,16 +186,21 @@ def _transcript(document: Said, path: Path) -> Case:
 def _check_plan(plan: Said, where: str) -> None:
     for key, words in WORDS.items():
         if key in plan and plan[key] not in words:
-            raise _error(where, f"{key} is {plan[key]!r}", f"it is one of {', '.join(words)}",
-                         did_you_mean(plan[key], words))  # fmt: skip
+            raise _error(
+                where, f"{key} is {plan[key]!r}", f"it is one of {', '.join(words)}", did_you_mean(plan[key], words)
+            )
     for key in ("key_by", "partitions", "with_columns", "aggregate"):
         values = plan.get(key, [])
         for value in values.values() if isinstance(values, dict) else values:
             if not isinstance(value, str):
                 raise _error(where, f"{key} holds {value!r}", f"what {key} holds is text", "write it in quotes")
     if plan.get("sources") == {}:
-        raise _error(where, "sources is empty", "a pipeline reads from at least one source",
-                     "leave sources out, or write sources = { events = {} }")  # fmt: skip
+        raise _error(
+            where,
+            "sources is empty",
+            "a pipeline reads from at least one source",
+            "leave sources out, or write sources = { events = {} }",
+        )
     for name, source in plan.get("sources", {}).items():
         _checked(source, SOURCE_KEYS, f"{where}: the source {name}")
     makers = [(what, plan[what]) for what in ("window", "trigger", "watermark") if what in plan]
@@ -190,8 +227,12 @@ def _step(said: Said, where: str) -> Step:
         try:
             parse(said.get(key, 0))
         except ValueError as error:
-            raise _error(where, f"{key} is no point in time: {error}", "it is a time of day, ISO 8601, +inf, or "
-                         "microseconds", f'write {key} = "12:00"') from None  # fmt: skip
+            raise _error(
+                where,
+                f"{key} is no point in time: {error}",
+                "it is a time of day, ISO 8601, +inf, or microseconds",
+                f'write {key} = "12:00"',
+            ) from None
     for key in ("rows", "panes", "late", "quarantined"):
         _check_text(said.get(key, []), key, where)
         for one in said.get(key, []) if isinstance(said.get(key), list) else []:
@@ -203,8 +244,12 @@ def _check_text(said: Any, key: str, where: str) -> None:
     """A text is a table, of a header and at least one line, or "any" where something is expected."""
     if isinstance(said, str) and len(said.strip().splitlines()) < 2 and (said != "any" or key == "rows"):
         words = "a text table" if key == "rows" else 'a text table, or "any"'
-        raise _error(where, f"{key} is {said!r}", f"{key} is a list, {words}; a text table has a header, then lines",
-                     f"for none write {key} = []")  # fmt: skip
+        raise _error(
+            where,
+            f"{key} is {said!r}",
+            f"{key} is a list, {words}; a text table has a header, then lines",
+            f"for none write {key} = []",
+        )
 
 
 def _check_row(one: Any, key: str, where: str) -> None:
@@ -217,8 +262,12 @@ def _check_row(one: Any, key: str, where: str) -> None:
     except CaseError as error:
         raise _error(where, error.what, error.why, error.instead) from None
     if one.get("absent") and "deviation" not in one:
-        raise _error(where, "a pane is absent without a deviation", "only a named deviation makes up for it",
-                     'add deviation = "name: rule"')  # fmt: skip
+        raise _error(
+            where,
+            "a pane is absent without a deviation",
+            "only a named deviation makes up for it",
+            'add deviation = "name: rule"',
+        )
 
 
 def _checked(said: Any, known: Mapping[str, Any], where: str) -> Said:
@@ -227,8 +276,9 @@ def _checked(said: Any, known: Mapping[str, Any], where: str) -> Said:
         raise _error(where, f"it is {said!r}", "a table was expected", "write keys and values")
     for key, value in said.items():
         if key not in known:
-            raise _error(where, f"there is no key {key!r}", f"the keys are: {', '.join(known)}",
-                         did_you_mean(str(key), known))  # fmt: skip
+            raise _error(
+                where, f"there is no key {key!r}", f"the keys are: {', '.join(known)}", did_you_mean(str(key), known)
+            )
         kinds = known[key] if isinstance(known[key], tuple) else (known[key],)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             wanted = " or ".join(_WORD[kind] for kind in kinds)
@@ -250,14 +300,22 @@ def _load(path: Path) -> Any:
             found = list(importlib.import_module("yaml").safe_load_all(text))
             return found[0] if len(found) == 1 else found
     except ImportError:
-        raise _error(path, "YAML cannot be read here", "PyYAML is not installed, and Penstock does not need it",
-                     "write the cases as TOML or JSON, or install PyYAML") from None  # fmt: skip
+        raise _error(
+            path,
+            "YAML cannot be read here",
+            "PyYAML is not installed, and Penstock does not need it",
+            "write the cases as TOML or JSON, or install PyYAML",
+        ) from None
     except (OSError, ValueError) as error:
         raise _error(path, "the file cannot be read", str(error), "mend the file, or name another") from None
     except Exception as error:  # PyYAML's errors, whose class has no name here
         raise _error(path, "the file cannot be read", str(error), "mend the file, or name another") from None
-    raise _error(path, f"{path.suffix or 'no ending'} is not the ending of a case file",
-                 f"a case file ends in {', '.join(ENDINGS)}", "rename the file")  # fmt: skip
+    raise _error(
+        path,
+        f"{path.suffix or 'no ending'} is not the ending of a case file",
+        f"a case file ends in {', '.join(ENDINGS)}",
+        "rename the file",
+    )
 
 
 def _normal(said: Any) -> Any:
@@ -280,8 +338,12 @@ def _named(said: Any, rules: Said, where: str) -> Any:
     deviation = named.get("deviation")
     if isinstance(deviation, str) and ":" not in deviation:
         if deviation not in rules:
-            raise _error(where, f"there is no deviation {deviation!r}", "a deviation names the rule that differs",
-                         did_you_mean(deviation, rules) if rules else 'write deviation = "name: the rule"')  # fmt: skip
+            raise _error(
+                where,
+                f"there is no deviation {deviation!r}",
+                "a deviation names the rule that differs",
+                did_you_mean(deviation, rules) if rules else 'write deviation = "name: the rule"',
+            )
         named["deviation"] = f"{deviation}: {rules[deviation]}"
     return named
 

@@ -19,8 +19,21 @@ from penstock.types.timestamps import MAX_TIME, MIN_TIME
 from penstock.types.validate import decode_value
 
 _TIMES = ("start", "end", "event_time", "W", "window_start", "window_end")
-_PANE = ("window", "start", "end", "index", "timing", "final", "event_time", "op",
-         "window_start", "window_end", "pane_index", "pane_timing", "pane_final")  # fmt: skip
+_PANE = (
+    "window",
+    "start",
+    "end",
+    "index",
+    "timing",
+    "final",
+    "event_time",
+    "op",
+    "window_start",
+    "window_end",
+    "pane_index",
+    "pane_timing",
+    "pane_final",
+)
 _LATE = ("late_by", "W", "partition", "source", "windows", "op")
 _BAD = ("reason", "step", "partition", "source", "offset")
 

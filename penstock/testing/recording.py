@@ -70,23 +70,42 @@ class Recording:
 
     def _clock(self, number: int) -> None:
         clocks = [list(astuple(one)) for one in partition_clocks(self.run.flow, self.run.clock)]
-        write_clock(self.store, self.identity.lineage, Clocks(
-            number, self.run.clock, self.run.totals, partitions=clocks, open_windows=self.run.open_windows(),
-        ))  # fmt: skip
+        write_clock(
+            self.store,
+            self.identity.lineage,
+            Clocks(
+                number,
+                self.run.clock,
+                self.run.totals,
+                partitions=clocks,
+                open_windows=self.run.open_windows(),
+            ),
+        )
 
-    def _observed(self, arrivals: Sequence[Arrival], outcome: Outcome, watermarks: list[int], position: dict[str, Any]
-                  ) -> Observation:  # fmt: skip
+    def _observed(
+        self, arrivals: Sequence[Arrival], outcome: Outcome, watermarks: list[int], position: dict[str, Any]
+    ) -> Observation:
         run, now = self.run, self.run.now or 0
         clocks = partition_clocks(run.flow, run.clock)
         return Observation(
-            batch=self.batches - 1, now=now, wall=time.time(), seconds=0.1, elapsed=1.0, watermark=run.watermark,
-            watermarks=watermarks, counts=asdict(outcome.counts), totals=asdict(run.totals),
+            batch=self.batches - 1,
+            now=now,
+            wall=time.time(),
+            seconds=0.1,
+            elapsed=1.0,
+            watermark=run.watermark,
+            watermarks=watermarks,
+            counts=asdict(outcome.counts),
+            totals=asdict(run.totals),
             rows={"panes": len(outcome.panes), "late": len(outcome.late)},
             partitions=[{**asdict(one), "lag": None, "to_log": None, "from_log": None} for one in clocks],
-            state={"open": run.open_windows()}, dots=list(self._dots(arrivals)), panes=list(self._panes(outcome)),
-            late=list(self._late(outcome)), positions=position,
+            state={"open": run.open_windows()},
+            dots=list(self._dots(arrivals)),
+            panes=list(self._panes(outcome)),
+            late=list(self._late(outcome)),
+            positions=position,
             behind=told_of(self.behind.batch(self._times(arrivals))),
-        )  # fmt: skip
+        )
 
     def _times(self, arrivals: Sequence[Arrival]) -> dict[str, np.ndarray]:
         """The event times of each partition, in order of its offsets."""
@@ -109,30 +128,43 @@ class Recording:
             column = None if feed.input.time is None else feed.input.time.column
             if one.bad is None:
                 yield {
-                    "partition": f"{one.source}/{one.partition}", "offset": one.offset, "event_time": self._time(one),
+                    "partition": f"{one.source}/{one.partition}",
+                    "offset": one.offset,
+                    "event_time": self._time(one),
                     "key": key_text(one.row.get(name) for name in keys),
                     "text": row_text({k: v for k, v in one.row.items() if k not in (*keys, column)}),
-                }  # fmt: skip
+                }
 
     def _panes(self, outcome: Outcome) -> Iterator[dict[str, Any]]:
         for pane in outcome.panes:
             yield {
-                "stage": len(self.flow.stages) - 1, "key": key_text(pane.key), "start": pane.window.start,
-                "end": pane.window.end, "index": pane.index, "timing": pane.timing, "final": pane.final,
-                "op": pane.op, "text": row_text(pane.values),
-            }  # fmt: skip
+                "stage": len(self.flow.stages) - 1,
+                "key": key_text(pane.key),
+                "start": pane.window.start,
+                "end": pane.window.end,
+                "index": pane.index,
+                "timing": pane.timing,
+                "final": pane.final,
+                "op": pane.op,
+                "text": row_text(pane.values),
+            }
 
     def _late(self, outcome: Outcome) -> Iterator[dict[str, Any]]:
         plan = self.flow.stages[-1]
         assert isinstance(plan, Plan)
         for one in outcome.late:
             yield {
-                "stage": len(self.flow.stages) - 1, "partition": f"{one.source}/{one.partition}", "offset": -1,
-                "event_time": one.event_time, "watermark": one.watermark, "late_by": one.late_by,
+                "stage": len(self.flow.stages) - 1,
+                "partition": f"{one.source}/{one.partition}",
+                "offset": -1,
+                "event_time": one.event_time,
+                "watermark": one.watermark,
+                "late_by": one.late_by,
                 "key": key_text(one.row[name] for name in plan.keys),
-                "windows": [list(window) for window in one.windows], "text": row_text(one.row),
+                "windows": [list(window) for window in one.windows],
+                "text": row_text(one.row),
                 "why": "every window it belongs to had expired",
-            }  # fmt: skip
+            }
 
 
 def play(pipeline: Pipeline, checkpoint: str, clocks: Iterable[int], batch_rows: int | None = None) -> Recording:
@@ -141,8 +173,10 @@ def play(pipeline: Pipeline, checkpoint: str, clocks: Iterable[int], batch_rows:
     inputs = pipeline.flow.inputs
     at: dict[str, Offsets] = {one.source.name: one.source.reader.start() for one in inputs}
     for now in clocks:
-        since, at = at, {one.source.name: one.source.reader.latest(at[one.source.name], now, batch_rows)
-                         for one in inputs}  # fmt: skip
+        since, at = (
+            at,
+            {one.source.name: one.source.reader.latest(at[one.source.name], now, batch_rows) for one in inputs},
+        )
         found = [arrival for one in inputs for arrival in _between(one, since, at)]
         partitions, behind = _known(inputs, at, now)
         made.batch(found, Tick(now, None, partitions, behind=behind), at)
@@ -187,8 +221,7 @@ class Listed:
     def read(self, split: Split) -> Iterator[Chunk]:
         """The rows of a partition in a batch."""
         name, schema = self.input.source.name, self.input.source.schema
-        mine = [one for one in self.played[split["batch"]]
-                if (one.source, one.partition) == (name, split["partition"])]  # fmt: skip
+        mine = [one for one in self.played[split["batch"]] if (one.source, one.partition) == (name, split["partition"])]
         good = [one for one in mine if one.bad is None]
         bad = tuple(Undecoded(one.offset, row_text(one.row), one.bad) for one in mine if one.bad is not None)
         rows = to_arrow([dict(one.row) for one in good], schema)

@@ -72,8 +72,14 @@ class Script:
         self._ended = False
         self._unread = [one for one in self.flow.inputs if hasattr(one.source.reader, "kept_under")]
 
-    def batch(self, rows: Rows = (), *, partition: str | None = None, now: str | int | None = None,
-              watermark: str | int | None = None) -> Outcome:  # fmt: skip
+    def batch(
+        self,
+        rows: Rows = (),
+        *,
+        partition: str | None = None,
+        now: str | int | None = None,
+        watermark: str | int | None = None,
+    ) -> Outcome:
         """Play one batch; a row may name its place with "@partition" and "@source"."""
         table = checked_rows(rows, self.stage)
         at = None if watermark is None else checked_instant(watermark, "watermark")

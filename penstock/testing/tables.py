@@ -69,8 +69,9 @@ def pane_table(plan: Plan, panes: Sequence[Pane]) -> str:
         shown = (*key, show(pane.window.start), show(pane.window.end), *values)
         lines.append([_cell(v) for v in (*shown, pane.index, pane.timing, pane.final, pane.op)])
     widths = [max(len(line[i]) for line in lines) for i in range(len(names))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-                     for line in lines)  # fmt: skip
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
 
 
 def _in_words(value: Any, kind: str) -> Any:

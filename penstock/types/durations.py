@@ -28,8 +28,19 @@ _UNITS = {
     "day": DAY,
     "week": WEEK,
 }
-_SHORT = {"us": "microsecond", "µs": "microsecond", "ms": "millisecond", "s": "second", "sec": "second",
-          "m": "minute", "min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week"}  # fmt: skip
+_SHORT = {
+    "us": "microsecond",
+    "µs": "microsecond",
+    "ms": "millisecond",
+    "s": "second",
+    "sec": "second",
+    "m": "minute",
+    "min": "minute",
+    "h": "hour",
+    "hr": "hour",
+    "d": "day",
+    "w": "week",
+}
 _PART = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([a-zA-Zµ]+)\s*")
 
 

@@ -8,10 +8,21 @@ from dataclasses import dataclass
 from penstock.errors import PlanError, did_you_mean, not_a_column, unknown_column
 
 _ALIASES = {
-    "bool": "boolean", "bigint": "long", "int64": "long", "integer": "int", "int32": "int", "real": "float",
-    "float32": "float", "float64": "double", "str": "string", "varchar": "string", "text": "string",
-    "bytes": "binary", "timestamp_ntz": "timestamp", "datetime": "timestamp",
-}  # fmt: skip
+    "bool": "boolean",
+    "bigint": "long",
+    "int64": "long",
+    "integer": "int",
+    "int32": "int",
+    "real": "float",
+    "float32": "float",
+    "float64": "double",
+    "str": "string",
+    "varchar": "string",
+    "text": "string",
+    "bytes": "binary",
+    "timestamp_ntz": "timestamp",
+    "datetime": "timestamp",
+}
 SIMPLE = ("boolean", "int", "long", "float", "double", "string", "binary", "date", "timestamp")
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _COLON = re.compile(r"([^\s<`\":]+)\s*:\s*(.*)", re.DOTALL)

@@ -7,11 +7,25 @@ import re
 from penstock.errors import PlanError
 
 SAME = {
-    "boolean": "boolean", "tinyint": "int", "byte": "int", "smallint": "int", "short": "int", "int": "int",
-    "integer": "int", "bigint": "long", "long": "long", "float": "float", "real": "float", "double": "double",
-    "string": "string", "binary": "binary", "date": "date", "timestamp": "timestamp", "timestamp_ltz": "timestamp",
+    "boolean": "boolean",
+    "tinyint": "int",
+    "byte": "int",
+    "smallint": "int",
+    "short": "int",
+    "int": "int",
+    "integer": "int",
+    "bigint": "long",
+    "long": "long",
+    "float": "float",
+    "real": "float",
+    "double": "double",
+    "string": "string",
+    "binary": "binary",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamp_ltz": "timestamp",
     "timestamp_ntz": "timestamp",
-}  # fmt: skip
+}
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\((\d+)(?:,(-?\d+))?\))?")
 _TEXT = re.compile(r"(?:varchar|char|character)\(\d+\)|string collate \S+")
 _REFUSED = (

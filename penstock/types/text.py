@@ -144,9 +144,13 @@ def by_value(source: str, target: str) -> Callable[[Any], object]:
     if source.startswith("decimal"):
         return float if target in FLOATS else lambda value: fits(int(value), target)
     readers: dict[str, Callable[[Any], object]] = {
-        "int": lambda text: fits(read_long(text), "int"), "long": read_long, "float": read_double,
-        "double": read_double, "date": read_date, "timestamp": read_timestamp,
-    }  # fmt: skip
+        "int": lambda text: fits(read_long(text), "int"),
+        "long": read_long,
+        "float": read_double,
+        "double": read_double,
+        "date": read_date,
+        "timestamp": read_timestamp,
+    }
     return readers[target]
 
 

@@ -55,23 +55,33 @@ class Story:
 def current(database: Path, windows: int) -> list[Answer]:
     """The answers of the last windows, the oldest first; none while there is no table."""
     newest = f"SELECT DISTINCT window_start FROM team_scores ORDER BY 1 DESC LIMIT {windows}"
-    found = asked(database, f"SELECT window_start, team, points, pane_timing, pane_index FROM team_scores "
-                            f"WHERE window_start IN ({newest}) ORDER BY 1, 2")  # fmt: skip
+    found = asked(
+        database,
+        f"SELECT window_start, team, points, pane_timing, pane_index FROM team_scores "
+        f"WHERE window_start IN ({newest}) ORDER BY 1, 2",
+    )
     return [Answer(*row) for row in found]
 
 
 def story(database: Path) -> Story:
     """Count what the history of all panes says."""
-    ((windows, early, panes, complete, corrected),) = asked(database, """
+    ((windows, early, panes, complete, corrected),) = asked(
+        database,
+        """
         SELECT count(*), sum(early > 0), sum(early), sum(on_time > 0), sum(late > 0) FROM (
             SELECT sum(pane_timing = 'early') early, sum(pane_timing = 'on_time') on_time,
-                   sum(pane_timing = 'late') late FROM team_scores_history GROUP BY team, window_start)""")  # fmt: skip
-    largest = asked(database, """
+                   sum(pane_timing = 'late') late FROM team_scores_history GROUP BY team, window_start)""",
+    )
+    largest = asked(
+        database,
+        """
         SELECT team, window_start, max(points) FILTER (WHERE pane_timing = 'on_time') before, max(points) after,
                sum(pane_timing = 'late') times FROM team_scores_history GROUP BY team, window_start
-        HAVING times > 0 AND before IS NOT NULL ORDER BY after - before DESC LIMIT 1""")  # fmt: skip
-    return Story(windows, early or 0, panes or 0, complete or 0, corrected or 0,
-                 Correction(*largest[0]) if largest else None)  # fmt: skip
+        HAVING times > 0 AND before IS NOT NULL ORDER BY after - before DESC LIMIT 1""",
+    )
+    return Story(
+        windows, early or 0, panes or 0, complete or 0, corrected or 0, Correction(*largest[0]) if largest else None
+    )
 
 
 def asked(database: Path, query: str) -> list[tuple[Any, ...]]:

@@ -65,8 +65,13 @@ def _dashboard(checkpoint: str) -> AbstractContextManager[None]:
         if address is None:
             _say(["- The dashboard cannot be served here; the demo goes on without it.", ""])
         else:
-            _say(["- The dashboard, with event time across and processing time up; open it now and see it move:",
-                  f"  {address}", ""])  # fmt: skip
+            _say(
+                [
+                    "- The dashboard, with event time across and processing time up; open it now and see it move:",
+                    f"  {address}",
+                    "",
+                ]
+            )
 
     return if_possible(checkpoint, say)
 
@@ -91,9 +96,13 @@ def _viewer(name: str, checkpoint: str, database: Path) -> DemoPanel | DemoLines
 def _seen(folder: Path, lag: Lag) -> list[str]:
     """What happened, in a few lines."""
     told = story(folder / DATABASE)
-    lines = ["", "What you have seen", f"- {many(told.windows, 'answer')}, one for each team and window. "
-             f"{told.early:,} of them were shown early, in {many(told.early_panes, 'pane')}: guesses, every second.",
-             f"- {told.complete:,} were shown on time, when the watermark passed the end of their window."]  # fmt: skip
+    lines = [
+        "",
+        "What you have seen",
+        f"- {many(told.windows, 'answer')}, one for each team and window. "
+        f"{told.early:,} of them were shown early, in {many(told.early_panes, 'pane')}: guesses, every second.",
+        f"- {told.complete:,} were shown on time, when the watermark passed the end of their window.",
+    ]
     if told.largest is not None:
         one = told.largest
         lines.append(

@@ -116,9 +116,13 @@ def table(answers: list[Answer]) -> Table:
     starts = list(dict.fromkeys(one.start for one in answers))
     found = {(one.start, one.team): one for one in answers}
     shown = Table(
-        title="points by team and window, as SQLite has them now", title_style="bold", title_justify="left",
-        header_style="cyan", box=None, padding=(0, 1),
-    )  # fmt: skip
+        title="points by team and window, as SQLite has them now",
+        title_style="bold",
+        title_justify="left",
+        header_style="cyan",
+        box=None,
+        padding=(0, 1),
+    )
     shown.add_column("team")
     for start in starts:
         shown.add_column(start[11:19], justify="right", no_wrap=True)

@@ -85,8 +85,18 @@ def claim_place(place: Place, claim: Claim, target: Target, format: str) -> Epoc
         if now is not None and now.lineage != claim.lineage:
             kept[now.lineage] = now.batch
         schema = base64.b64encode(target.schema.serialize().to_pybytes()).decode()
-        mine = Epoch(found.number + 1 if found else 0, claim.sink, claim.lineage, claim.epoch, format, target.kind,
-                     target.mode, list(target.keys), schema, kept)  # fmt: skip
+        mine = Epoch(
+            found.number + 1 if found else 0,
+            claim.sink,
+            claim.lineage,
+            claim.epoch,
+            format,
+            target.kind,
+            target.mode,
+            list(target.keys),
+            schema,
+            kept,
+        )
         if place.create(_epoch_name(mine.number), _bytes(asdict(mine))):
             place.create(BEGUN, _bytes({"sink": claim.sink, "lineage": claim.lineage}))
             return mine

@@ -197,9 +197,18 @@ class Directory:
         return os.path.dirname(name) or "." if self.by_directory else ONLY
 
 
-def directory(path: str | os.PathLike[str], *, schema: str | Schema, format: str | None = None,
-              name: str | None = None, partition: str | None = None, max_bad: int | str | None = None,
-              header: bool = True, end: bool = False, limits: Limits | None = None) -> Stream:  # fmt: skip
+def directory(
+    path: str | os.PathLike[str],
+    *,
+    schema: str | Schema,
+    format: str | None = None,
+    name: str | None = None,
+    partition: str | None = None,
+    max_bad: int | str | None = None,
+    header: bool = True,
+    end: bool = False,
+    limits: Limits | None = None,
+) -> Stream:
     """The rows of the files in a directory, and of those that will appear in it.
 
     `partition="directory"` makes a partition of each directory below; `end=True` reads what is there at the start and

@@ -20,11 +20,14 @@ _PLAIN = ("null", "boolean", "int", "long", "float", "double", "bytes", "string"
 _ONE = np.uint64(1)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _LAST_OF_ONE = np.uint64(0x80)
-_PAIRS = tuple((np.uint64(low), np.uint64(high), np.uint64(shift)) for low, high, shift in (
-    (0x007F007F007F007F, 0x7F007F007F007F00, 1),
-    (0x00003FFF00003FFF, 0x3FFF00003FFF0000, 2),
-    (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
-))  # fmt: skip
+_PAIRS = tuple(
+    (np.uint64(low), np.uint64(high), np.uint64(shift))
+    for low, high, shift in (
+        (0x007F007F007F007F, 0x7F007F007F007F00, 1),
+        (0x00003FFF00003FFF, 0x3FFF00003FFF0000, 2),
+        (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
+    )
+)
 _LOGICAL = {
     ("int", "date"): pa.date32(),
     ("long", "timestamp-millis"): pa.timestamp("ms", tz="UTC"),
@@ -59,8 +62,10 @@ class Flat:
         walk.good &= walk.at == walk.end
         rows = pa.array(np.flatnonzero(walk.good))
         every = bool(walk.good.all())
-        made = {name: column if every else column.take(rows) for name, column in
-                ((name, walk.column(one)) for name, one in read if name in wanted)}  # fmt: skip
+        made = {
+            name: column if every else column.take(rows)
+            for name, column in ((name, walk.column(one)) for name, one in read if name in wanted)
+        }
         if made:
             return pa.RecordBatch.from_pydict(made), walk.good
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([]))), walk.good

@@ -61,9 +61,15 @@ class Lines:
     __slots__ = ("beyond", "block", "ends", "limits", "offset", "starts", "where")
 
     def __init__(
-        self, block: bytes, starts: np.ndarray, ends: np.ndarray, offset: int, where: str,
-        limits: Limits = DEFAULT, bad: Mapping[int, str] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        block: bytes,
+        starts: np.ndarray,
+        ends: np.ndarray,
+        offset: int,
+        where: str,
+        limits: Limits = DEFAULT,
+        bad: Mapping[int, str] | None = None,
+    ) -> None:
         self.block, self.offset, self.where, self.limits = block, offset, where, limits
         self.starts, self.ends = starts, ends
         self.beyond = beyond(block, starts, ends, limits) if bad is None else bad

@@ -40,8 +40,9 @@ def json_values(values: Values, schema: Schema, limits: Limits = DEFAULT) -> Ite
         yield _blank(values, np.flatnonzero(unseen).tolist(), schema)
 
 
-def _alike(values: Values, text: bytes, starts: np.ndarray, ends: np.ndarray, schema: Schema,
-           limits: Limits) -> Piece | None:  # fmt: skip
+def _alike(
+    values: Values, text: bytes, starts: np.ndarray, ends: np.ndarray, schema: Schema, limits: Limits
+) -> Piece | None:
     """All values as columns, where they look like the first."""
     look = alike(values[0]) if len(values) else None
     try:

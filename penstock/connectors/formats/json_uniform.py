@@ -77,8 +77,9 @@ def alike(value: bytes) -> Alike | None:
     return Alike(tuple(parts)) if parts and at == len(text) and len(set(keys)) == len(keys) else None
 
 
-def columns(look: Alike, text: bytes, starts: np.ndarray, ends: np.ndarray,
-            schema: Schema, limits: Limits = DEFAULT) -> tuple[pa.RecordBatch, Bad] | None:  # fmt: skip
+def columns(
+    look: Alike, text: bytes, starts: np.ndarray, ends: np.ndarray, schema: Schema, limits: Limits = DEFAULT
+) -> tuple[pa.RecordBatch, Bad] | None:
     """The rows of objects that lie in a text with a sign between them; None where one is not like the others."""
     if len(text) > LONGEST * len(starts) or b"\\" in text or not _is_utf8(text):
         return None

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN = (
-    (pa.types.is_boolean, "boolean"), (pa.types.is_float32, "float"), (pa.types.is_float64, "double"),
-    (pa.types.is_binary, "bytes"), (pa.types.is_large_binary, "bytes"),
-)  # fmt: skip
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_float32, "float"),
+    (pa.types.is_float64, "double"),
+    (pa.types.is_binary, "bytes"),
+    (pa.types.is_large_binary, "bytes"),
+)
 
 
 def avro_rows(sink: Kafka, schema: pa.Schema) -> Callable[[pa.Table], list[bytes]]:
@@ -32,11 +35,17 @@ def avro_rows(sink: Kafka, schema: pa.Schema) -> Callable[[pa.Table], list[bytes
     try:
         parsed = fastavro.parse_schema(given)
     except (fastavro.schema.SchemaParseException, fastavro.schema.UnknownType, KeyError, TypeError) as error:
-        raise PlanError(f"the Avro schema of {sink.topic!r} cannot be read: {error}", "a record of fields is expected",
-                        "leave avro_schema out, to have it made from the columns") from error  # fmt: skip
+        raise PlanError(
+            f"the Avro schema of {sink.topic!r} cannot be read: {error}",
+            "a record of fields is expected",
+            "leave avro_schema out, to have it made from the columns",
+        ) from error
     fields = [field["name"] for field in parsed.get("fields", ())] if isinstance(parsed, dict) else []
-    missing = [field["name"] for field in parsed["fields"] if field["name"] not in schema.names
-               and "default" not in field] if fields else ["fields"]  # fmt: skip
+    missing = (
+        [field["name"] for field in parsed["fields"] if field["name"] not in schema.names and "default" not in field]
+        if fields
+        else ["fields"]
+    )
     if missing:
         raise PlanError(
             f"the Avro schema of {sink.topic!r} has the field {missing[0]!r}, which is no column of the output",
@@ -72,10 +81,13 @@ def avro_rows(sink: Kafka, schema: pa.Schema) -> Callable[[pa.Table], list[bytes
 def _numbers(table: pa.Table) -> pa.Table:
     """Times and dates as the numbers that Avro keeps of them: a Python object for each would take most of the time."""
     columns = [
-        column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()) if pa.types.is_timestamp(column.type)
-        else column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
+        column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+        if pa.types.is_timestamp(column.type)
+        else column.cast(pa.int32())
+        if pa.types.is_date32(column.type)
+        else column
         for column in table.columns
-    ]  # fmt: skip
+    ]
     return pa.table(columns, names=table.column_names)
 
 
@@ -83,8 +95,11 @@ def _readable(sink: Kafka) -> str:
     try:
         json.loads(sink.avro_schema or "")
     except ValueError as error:
-        raise PlanError(f"the Avro schema of {sink.topic!r} is not JSON: {error}", "a schema is JSON, as text or dict",
-                        "leave avro_schema out, to have it made from the columns") from error  # fmt: skip
+        raise PlanError(
+            f"the Avro schema of {sink.topic!r} is not JSON: {error}",
+            "a schema is JSON, as text or dict",
+            "leave avro_schema out, to have it made from the columns",
+        ) from error
     return sink.avro_schema or ""
 
 
@@ -99,8 +114,10 @@ def avro_schema(topic: str, schema: pa.Schema) -> dict[str, Any]:
             )
     name = re.sub(r"\W", "_", topic, flags=re.ASCII)
     record = name if not name[:1].isdigit() else f"_{name}"
-    fields = [{"name": one.name, "type": ["null", _avro_type(one.type, f"{record}_{one.name}")], "default": None}
-              for one in schema]  # fmt: skip
+    fields = [
+        {"name": one.name, "type": ["null", _avro_type(one.type, f"{record}_{one.name}")], "default": None}
+        for one in schema
+    ]
     return {"type": "record", "name": record, "fields": fields}
 
 
@@ -114,8 +131,10 @@ def _avro_type(kind: pa.DataType, name: str) -> Any:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return {"type": "array", "items": ["null", _avro_type(kind.value_type, f"{name}_item")]}
     if pa.types.is_struct(kind):
-        fields = [{"name": one.name, "type": ["null", _avro_type(one.type, f"{name}_{one.name}")], "default": None}
-                  for one in kind]  # fmt: skip
+        fields = [
+            {"name": one.name, "type": ["null", _avro_type(one.type, f"{name}_{one.name}")], "default": None}
+            for one in kind
+        ]
         return {"type": "record", "name": name, "fields": fields}
     if pa.types.is_integer(kind):
         return "long" if kind.bit_width > 32 else "int"

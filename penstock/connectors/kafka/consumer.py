@@ -36,8 +36,13 @@ PREFETCH = {
     "fetch.error.backoff.ms": 100,
 }
 # The end of a partition is an event, so that a range that ends in markers ends too.
-NEEDED = {"enable.auto.commit": False, "enable.auto.offset.store": False, "auto.offset.reset": "error",
-          "enable.partition.eof": True, "max.poll.interval.ms": 86_400_000}  # fmt: skip
+NEEDED = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "auto.offset.reset": "error",
+    "enable.partition.eof": True,
+    "max.poll.interval.ms": 86_400_000,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +204,14 @@ def _heard(got: Messages, failed: np.ndarray, at: int, reading: Reading, span: S
     """How far a partition is read by the ends among messages; errors among them that do not pass are raised."""
     from confluent_kafka import KafkaError
 
-    gone = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE, KafkaError.UNKNOWN_TOPIC_OR_PART,
-            KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_ID)  # fmt: skip
+    gone = (
+        KafkaError._AUTO_OFFSET_RESET,
+        KafkaError.OFFSET_OUT_OF_RANGE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_ID,
+    )
     for row in failed.tolist():
         error = got.error(row)
         if error.code() == KafkaError._PARTITION_EOF:

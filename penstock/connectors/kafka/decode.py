@@ -171,8 +171,12 @@ def alone(values: Values, schema: Schema) -> Iterator[Piece]:
     (column,) = schema.columns
     array, bad = conformed(values.array.cast(pa.binary()), column.type)
     rows = pa.RecordBatch.from_arrays([array], schema=arrow_schema(schema))
-    yield without(rows, np.arange(len(values)), {at: f"the value: {why}" for at, why in bad.items()},
-                  {at: kept(values[at]) for at in bad})  # fmt: skip
+    yield without(
+        rows,
+        np.arange(len(values)),
+        {at: f"the value: {why}" for at, why in bad.items()},
+        {at: kept(values[at]) for at in bad},
+    )
 
 
 def _keys(keys: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
@@ -180,8 +184,11 @@ def _keys(keys: pa.Array, kind: str) -> tuple[pa.Array, Bad]:
         array, bad = conformed(keys, KEYS[kind])
         return array, {at: f"the key: {why}" for at, why in bad.items()}
     width, plain = WIDTHS[kind], keys.to_pylist()
-    bad = {at: f"the key has {len(key)} bytes instead of {width}" for at, key in enumerate(plain)
-           if key is not None and len(key) != width}  # fmt: skip
+    bad = {
+        at: f"the key has {len(key)} bytes instead of {width}"
+        for at, key in enumerate(plain)
+        if key is not None and len(key) != width
+    }
     numbers = [None if key is None or at in bad else int.from_bytes(key, signed=True) for at, key in enumerate(plain)]
     return pa.array(numbers, arrow_type(kind)), bad
 

@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 
 VERSION = 1
 # Segments are closed often, so that the cleaner keeps the topic as short as the list of its sinks.
-LEDGER_TOPIC = {"cleanup.policy": "compact", "segment.ms": "600000", "segment.bytes": "16777216",
-                "min.cleanable.dirty.ratio": "0.1"}  # fmt: skip
+LEDGER_TOPIC = {
+    "cleanup.policy": "compact",
+    "segment.ms": "600000",
+    "segment.bytes": "16777216",
+    "min.cleanable.dirty.ratio": "0.1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +117,23 @@ class Progress:
                 raise
 
     def _consumer(self, at: list[TopicPartition]) -> Any:
-        consumer = Consumer(options(
-            self.sink, self.heard,
-            **{"group.id": "penstock-progress", "enable.auto.commit": False, "isolation.level": "read_committed",
-               "enable.partition.eof": True, "auto.offset.reset": "error", "allow.auto.create.topics": False,
-               # The end of a partition is told when a fetch comes back empty, which takes as long as this.
-               "fetch.wait.max.ms": 100, "queued.max.messages.kbytes": 1024},
-        ))  # fmt: skip
+        consumer = Consumer(
+            options(
+                self.sink,
+                self.heard,
+                **{
+                    "group.id": "penstock-progress",
+                    "enable.auto.commit": False,
+                    "isolation.level": "read_committed",
+                    "enable.partition.eof": True,
+                    "auto.offset.reset": "error",
+                    "allow.auto.create.topics": False,
+                    # The end of a partition is told when a fetch comes back empty, which takes as long as this.
+                    "fetch.wait.max.ms": 100,
+                    "queued.max.messages.kbytes": 1024,
+                },
+            )
+        )
         # Connected first: assigned without a connection, it would wait half a second before it tries again.
         consumer.list_topics(at[0].topic, timeout=ANSWER_SECONDS)
         consumer.assign(at)
@@ -135,8 +149,9 @@ class Progress:
     def _end(self, isolation: IsolationLevel) -> int:
         at = TopicPartition(self.sink.progress_topic, 0)
         with self._explained():
-            asked = self.admin.list_offsets({at: OffsetSpec.latest()}, request_timeout=ANSWER_SECONDS,
-                                            isolation_level=isolation)  # fmt: skip
+            asked = self.admin.list_offsets(
+                {at: OffsetSpec.latest()}, request_timeout=ANSWER_SECONDS, isolation_level=isolation
+            )
             end: int = asked[at].result().offset
         return end
 
@@ -205,8 +220,11 @@ def _there(sink: Kafka, admin: Any, upserts: bool) -> int:
     number = _partitions(admin, sink.topic)
     if number is None and sink.create is not None:
         config = {"cleanup.policy": "compact" if upserts else "delete"}
-        _make(sink, admin, NewTopic(sink.topic, sink.create.partitions or -1, sink.create.replication or -1,
-                                    config=config))  # fmt: skip
+        _make(
+            sink,
+            admin,
+            NewTopic(sink.topic, sink.create.partitions or -1, sink.create.replication or -1, config=config),
+        )
         number = _settled(sink, admin, sink.topic)
     if number is None:
         raise SinkError(

@@ -49,19 +49,27 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "last_error": (_int, []),
     "message_timestamp": (ctypes.c_int64, [_handle, _handle]),
     "message_headers": (_int, [_handle, ctypes.POINTER(_handle)]),
-    "header_get_all": (_int, [_handle, ctypes.c_size_t, ctypes.POINTER(_text), ctypes.POINTER(_handle),
-                              ctypes.POINTER(ctypes.c_size_t)]),
-}  # fmt: skip
+    "header_get_all": (
+        _int,
+        [_handle, ctypes.c_size_t, ctypes.POINTER(_text), ctypes.POINTER(_handle), ctypes.POINTER(ctypes.c_size_t)],
+    ),
+}
 
 
 class _Message(ctypes.Structure):
     """rd_kafka_message_t."""
 
     _fields_: ClassVar = [
-        ("err", ctypes.c_int), ("topic", ctypes.c_void_p), ("partition", ctypes.c_int32),
-        ("payload", ctypes.c_void_p), ("len", ctypes.c_size_t), ("key", ctypes.c_void_p),
-        ("key_len", ctypes.c_size_t), ("offset", ctypes.c_int64), ("private", ctypes.c_void_p),
-    ]  # fmt: skip
+        ("err", ctypes.c_int),
+        ("topic", ctypes.c_void_p),
+        ("partition", ctypes.c_int32),
+        ("payload", ctypes.c_void_p),
+        ("len", ctypes.c_size_t),
+        ("key", ctypes.c_void_p),
+        ("key_len", ctypes.c_size_t),
+        ("offset", ctypes.c_int64),
+        ("private", ctypes.c_void_p),
+    ]
 
 
 @cache

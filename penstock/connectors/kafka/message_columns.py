@@ -13,8 +13,14 @@ from penstock.types.schema import Column, Schema, checked, schema as parsed
 
 VALUES = ("json", "avro", "text", "bytes")
 KEYS = {"text": "string", "bytes": "binary", "long": "long", "int": "int"}
-BESIDE = {"key": "", "headers": "string", "topic": "string", "partition": "int", "offset": "long",
-          "kafka_time": "timestamp"}  # fmt: skip
+BESIDE = {
+    "key": "",
+    "headers": "string",
+    "topic": "string",
+    "partition": "int",
+    "offset": "long",
+    "kafka_time": "timestamp",
+}
 ALONE = {"text": "string", "bytes": "binary"}
 
 

@@ -128,12 +128,15 @@ def _offsets(cluster: Cluster, partitions: list[str], asked: list[tuple[Any, str
 
     def ask(client: Any) -> list[dict[str, int]]:
         futures: list[Mapping[Any, Any]] = [
-            client.list_offsets(dict.fromkeys(places.values(), spec), isolation_level=levels[level],
-                                request_timeout=_wait(cluster))
+            client.list_offsets(
+                dict.fromkeys(places.values(), spec), isolation_level=levels[level], request_timeout=_wait(cluster)
+            )
             for spec, level in asked
-        ]  # fmt: skip
-        return [{named(place.topic, place.partition): int(future.result().offset) for place, future in one.items()}
-                for one in futures]  # fmt: skip
+        ]
+        return [
+            {named(place.topic, place.partition): int(future.result().offset) for place, future in one.items()}
+            for one in futures
+        ]
 
     return patient(cluster, "asked for offsets", ask)
 

@@ -19,8 +19,9 @@ SMALL = 20_000  # messages for which a second task does not pay
 UNBEGUN: Offsets = {"begun": False, "ids": {}, "partitions": {}, "stop": {}, "held": {}, "lost": {}}
 
 
-def begun(topics: Mapping[str, Topic], logs: Mapping[str, Log], at: Mapping[str, int], stop: Mapping[str, int],
-          now: int) -> Offsets:  # fmt: skip
+def begun(
+    topics: Mapping[str, Topic], logs: Mapping[str, Log], at: Mapping[str, int], stop: Mapping[str, int], now: int
+) -> Offsets:
     """The first position of a checkpoint; it fixes the beginning, so that a batch that is run again has the same."""
     return {
         "begun": True,
@@ -32,8 +33,15 @@ def begun(topics: Mapping[str, Topic], logs: Mapping[str, Log], at: Mapping[str,
     }
 
 
-def advanced(since: Offsets, topics: Mapping[str, Topic], logs: Mapping[str, Log], lost: Mapping[str, Any],
-             stop: Mapping[str, int], now: int, limit: int | None) -> Offsets:  # fmt: skip
+def advanced(
+    since: Offsets,
+    topics: Mapping[str, Topic],
+    logs: Mapping[str, Log],
+    lost: Mapping[str, Any],
+    stop: Mapping[str, int],
+    now: int,
+    limit: int | None,
+) -> Offsets:
     """The position after the next batch; partitions that are new or have lost something only get their beginning."""
     known = since["partitions"]
     caps = {one: min(log.end, stop.get(one, log.end)) for one, log in logs.items()}

@@ -22,23 +22,56 @@ ANSWER_SECONDS = 10.0
 COMMIT_SECONDS = 30.0
 ABORT_SECONDS = 5.0
 
-_FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH,
-           KafkaError.INVALID_PRODUCER_ID_MAPPING, KafkaError.UNKNOWN_PRODUCER_ID}  # fmt: skip
+_FENCED = {
+    KafkaError._FENCED,
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.INVALID_PRODUCER_ID_MAPPING,
+    KafkaError.UNKNOWN_PRODUCER_ID,
+}
 _AWAY = {
-    KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._MSG_TIMED_OUT,
-    KafkaError._TIMED_OUT_QUEUE, KafkaError._RESOLVE, KafkaError._DESTROY, KafkaError._PURGE_QUEUE,
-    KafkaError._PURGE_INFLIGHT, KafkaError._RETRY, KafkaError._STATE, KafkaError._FATAL, KafkaError._CONFLICT,
-    KafkaError.CONCURRENT_TRANSACTIONS, KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR, KafkaError.REQUEST_TIMED_OUT,
-    KafkaError.NETWORK_EXCEPTION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.NOT_CONTROLLER, KafkaError.BROKER_NOT_AVAILABLE, KafkaError.REPLICA_NOT_AVAILABLE,
-    KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND, KafkaError.KAFKA_STORAGE_ERROR,
-    KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, KafkaError.INVALID_TXN_STATE, KafkaError.OFFSET_NOT_AVAILABLE,
-    KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.THROTTLING_QUOTA_EXCEEDED,
-}  # fmt: skip
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._TIMED_OUT_QUEUE,
+    KafkaError._RESOLVE,
+    KafkaError._DESTROY,
+    KafkaError._PURGE_QUEUE,
+    KafkaError._PURGE_INFLIGHT,
+    KafkaError._RETRY,
+    KafkaError._STATE,
+    KafkaError._FATAL,
+    KafkaError._CONFLICT,
+    KafkaError.CONCURRENT_TRANSACTIONS,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.NOT_CONTROLLER,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    KafkaError.INVALID_TXN_STATE,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.THROTTLING_QUOTA_EXCEEDED,
+}
 # Said by a callback while the call itself only times out: waiting would not help.
-_HOPELESS = {KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL,
-             KafkaError.UNSUPPORTED_SASL_MECHANISM, KafkaError._UNSUPPORTED_FEATURE}  # fmt: skip
+_HOPELESS = {
+    KafkaError._AUTHENTICATION,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError._SSL,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM,
+    KafkaError._UNSUPPORTED_FEATURE,
+}
 
 _log = logging.getLogger("penstock.connectors.kafka.sink")
 _log.addHandler(logging.NullHandler())
@@ -125,13 +158,19 @@ class Transactions:
         self.sink, self.heard, self.open, self.shut_out = sink, Heard(), False, False
         self.since = self.last = self.gap = 0.0
         with explained(sink, self.heard):
-            self.producer: Any = Producer(options(
-                sink, self.heard,
-                **_unless(sink, {"partitioner": "murmur2_random", "queue.buffering.max.kbytes": 64 << 10}),
-                **{"transactional.id": transactional_id, "delivery.report.only.error": True,
-                   "transaction.timeout.ms": sink.transaction_timeout // MILLISECOND,
-                   "on_delivery": self.heard.delivered},
-            ))  # fmt: skip
+            self.producer: Any = Producer(
+                options(
+                    sink,
+                    self.heard,
+                    **_unless(sink, {"partitioner": "murmur2_random", "queue.buffering.max.kbytes": 64 << 10}),
+                    **{
+                        "transactional.id": transactional_id,
+                        "delivery.report.only.error": True,
+                        "transaction.timeout.ms": sink.transaction_timeout // MILLISECOND,
+                        "on_delivery": self.heard.delivered,
+                    },
+                )
+            )
 
     def take(self) -> None:
         """Shut every older producer of this id out; what it had open is ended or aborted when this returns."""

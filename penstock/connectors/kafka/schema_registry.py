@@ -114,9 +114,10 @@ def _number(sink: Kafka, schema: str) -> int:
     """Register the schema of a topic's values; a schema that is there keeps its number."""
     assert sink.registry is not None
     request = sink.registry.request(
-        f"/subjects/{sink.topic}-value/versions", {"Content-Type": "application/vnd.schemaregistry.v1+json"},
+        f"/subjects/{sink.topic}-value/versions",
+        {"Content-Type": "application/vnd.schemaregistry.v1+json"},
         json.dumps({"schema": schema}).encode(),
-    )  # fmt: skip
+    )
     where = f"the schema registry at {sink.registry.url}"
     try:
         with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:

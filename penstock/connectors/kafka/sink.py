@@ -42,13 +42,23 @@ CHUNK = 10_000
 
 
 def to_kafka(
-    topic: str, *, servers: str, value: str = "json", avro_schema: str | Mapping[str, Any] | None = None,
-    key: str | tuple[str, ...] | list[str] | None = None, compacted: bool = True,
-    settings: Mapping[str, Setting] | None = None, progress_topic: str = PROGRESS,
-    transaction_timeout: Duration = "60 seconds", create: bool = False, partitions: int | None = None,
-    replication: int | None = None, takeover: bool = False, parallel: bool = False,
+    topic: str,
+    *,
+    servers: str,
+    value: str = "json",
+    avro_schema: str | Mapping[str, Any] | None = None,
+    key: str | tuple[str, ...] | list[str] | None = None,
+    compacted: bool = True,
+    settings: Mapping[str, Setting] | None = None,
+    progress_topic: str = PROGRESS,
+    transaction_timeout: Duration = "60 seconds",
+    create: bool = False,
+    partitions: int | None = None,
+    replication: int | None = None,
+    takeover: bool = False,
+    parallel: bool = False,
     registry: str | Secret | None = None,
-) -> Kafka:  # fmt: skip
+) -> Kafka:
     """A topic of Kafka: the last answer per key and window, or with `compacted=False` every pane; exactly once."""
     from penstock.connectors.kafka.sharded_sink import ParallelKafka
 
@@ -56,9 +66,20 @@ def to_kafka(
     schema = avro_schema if avro_schema is None or isinstance(avro_schema, str) else json.dumps(avro_schema)
     columns = tuple(key) if isinstance(key, list) else key
     form = ParallelKafka if parallel else Kafka
-    return form(topic, listed(servers), value, schema, columns, compacted, kept(settings or {}), progress_topic,
-                timeout, new(create, partitions, replication), takeover,
-                None if registry is None else registry_at(registry))  # fmt: skip
+    return form(
+        topic,
+        listed(servers),
+        value,
+        schema,
+        columns,
+        compacted,
+        kept(settings or {}),
+        progress_topic,
+        timeout,
+        new(create, partitions, replication),
+        takeover,
+        None if registry is None else registry_at(registry),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,20 @@ if TYPE_CHECKING:
 
 FORMATS = ("json", "avro")
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_OURS = ("bootstrap.servers", "transactional.id", "transaction.timeout.ms", "enable.idempotence", "acks", "group.id",
-         "isolation.level", "enable.partition.eof", "delivery.report.only.error", "on_delivery", "error_cb",
-         "logger")  # fmt: skip
+_OURS = (
+    "bootstrap.servers",
+    "transactional.id",
+    "transaction.timeout.ms",
+    "enable.idempotence",
+    "acks",
+    "group.id",
+    "isolation.level",
+    "enable.partition.eof",
+    "delivery.report.only.error",
+    "on_delivery",
+    "error_cb",
+    "logger",
+)
 
 Setting = str | int | float | bool | Secret
 

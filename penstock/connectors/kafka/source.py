@@ -150,8 +150,9 @@ class Kafka:
             return dict(before)
         return {**ending(self.end, held, self.cluster, self.isolation, now), **before}
 
-    def _looked_again(self, since: Offsets, topics: dict[str, Topic],
-                      held: dict[str, Log]) -> tuple[dict[str, Topic], dict[str, Log]]:  # fmt: skip
+    def _looked_again(
+        self, since: Offsets, topics: dict[str, Topic], held: dict[str, Log]
+    ) -> tuple[dict[str, Topic], dict[str, Log]]:
         """What there is when a leader that has just started has had time to find its end."""
         deadline = time.monotonic() + SECOND_LOOK
         while offsets.cut(offsets.unfinished(since), held) and time.monotonic() < deadline:
@@ -178,15 +179,28 @@ class Kafka:
             raise loss
 
 
-def kafka(topics: str | Sequence[str] | re.Pattern[str], *, servers: str | Sequence[str],
-          schema: str | Schema | None = None, value: str = "json", key: str | None = None,
-          columns: Sequence[str] | Mapping[str, str] = (), avro_schema: Mapping[str, Any] | str | None = None,
-          registry: str | Secret | None = None,
-          start: str | datetime | Mapping[str, Offset] = "earliest",
-          end: str | datetime | Mapping[str, Offset] | None = None,
-          isolation: str = COMMITTED, group: str | None = None, on_loss: str = "stop",
-          settings: Mapping[str, Any] | None = None, timeout: Duration = "1 minute", tasks: int | None = None,
-          name: str = "kafka", max_bad: int | str | None = None, limits: Limits | None = None) -> Stream:  # fmt: skip
+def kafka(
+    topics: str | Sequence[str] | re.Pattern[str],
+    *,
+    servers: str | Sequence[str],
+    schema: str | Schema | None = None,
+    value: str = "json",
+    key: str | None = None,
+    columns: Sequence[str] | Mapping[str, str] = (),
+    avro_schema: Mapping[str, Any] | str | None = None,
+    registry: str | Secret | None = None,
+    start: str | datetime | Mapping[str, Offset] = "earliest",
+    end: str | datetime | Mapping[str, Offset] | None = None,
+    isolation: str = COMMITTED,
+    group: str | None = None,
+    on_loss: str = "stop",
+    settings: Mapping[str, Any] | None = None,
+    timeout: Duration = "1 minute",
+    tasks: int | None = None,
+    name: str = "kafka",
+    max_bad: int | str | None = None,
+    limits: Limits | None = None,
+) -> Stream:
     """The messages of topics, of a list of them, or of all whose whole name matches a compiled pattern.
 
     `value` says what a message holds: json, avro (with `avro_schema` or `registry`), text or bytes. `columns` makes
@@ -225,9 +239,10 @@ def _servers(servers: Any) -> str:
     listed = [servers] if isinstance(servers, str) else list(servers) if isinstance(servers, Sequence) else []
     if not listed or not all(isinstance(one, str) and one.strip() for one in listed):
         raise PlanError(
-            f"servers is {servers!r}", "it names one broker or a few, through which the others are found",
+            f"servers is {servers!r}",
+            "it names one broker or a few, through which the others are found",
             'write servers="localhost:9092"',
-        )  # fmt: skip
+        )
     return ",".join(one.strip() for one in listed)
 
 

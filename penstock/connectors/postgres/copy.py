@@ -33,9 +33,14 @@ from penstock.errors import PlanError
 
 PART = "pg_temp.penstock_part"
 _SIMPLE = {
-    pa.int8(): "smallint", pa.int64(): "bigint", pa.bool_(): "boolean", pa.float64(): "double precision",
-    pa.string(): "text", pa.date32(): "date", pa.binary(): "bytea",
-}  # fmt: skip
+    pa.int8(): "smallint",
+    pa.int64(): "bigint",
+    pa.bool_(): "boolean",
+    pa.float64(): "double precision",
+    pa.string(): "text",
+    pa.date32(): "date",
+    pa.binary(): "bytea",
+}
 _SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 _END = b"\xff\xff"
 _NULL = b"\xff\xff\xff\xff"
@@ -97,8 +102,9 @@ def upsert(connection: Any, table: str, panes: pa.Table, keys: Sequence[str]) ->
     if upserts.num_rows:
         _fill(connection, near(upserts, keys))
         names = list_of(upserts.column_names)
-        changed = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in upserts.column_names
-                            if name not in keys)  # fmt: skip
+        changed = ", ".join(
+            f"{quoted(name)} = excluded.{quoted(name)}" for name in upserts.column_names if name not in keys
+        )
         connection.execute(
             f"INSERT INTO {table} ({names}) SELECT {names} FROM {PART} "
             f"ON CONFLICT ({list_of(keys)}) DO UPDATE SET {changed}".encode()
@@ -151,10 +157,11 @@ def _fill(connection: Any, rows: pa.Table) -> None:
 
 def _delete(table: str, keys: Sequence[str], nulls: frozenset[str]) -> str:
     same = " AND ".join(
-        f"had.{quoted(key)} IS NULL AND part.{quoted(key)} IS NULL" if key in nulls
+        f"had.{quoted(key)} IS NULL AND part.{quoted(key)} IS NULL"
+        if key in nulls
         else f"had.{quoted(key)} = part.{quoted(key)}"
         for key in keys
-    )  # fmt: skip
+    )
     return f"DELETE FROM {table} AS had USING {PART} AS part WHERE {same}"
 
 

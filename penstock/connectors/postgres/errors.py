@@ -16,34 +16,54 @@ if TYPE_CHECKING:
 # The server has gone, is not up yet, is a standby, has no connection free, or another transaction was in the way. A
 # class of connection errors (08) is among them, as is whatever the client says by itself when a connection breaks.
 AGAIN = {
-    "57P01", "57P02", "57P03", "57P05",  # shut down, crashed, cannot connect now, idle for too long
-    "57014", "25P03", "25P04",  # cancelled by somebody, a transaction idle or open for too long
-    "40001", "40003", "40P01", "55P03",  # serialization, completion unknown, deadlock, lock not available
-    "53200", "53300", "25006",  # out of memory, too many connections, read-only because a standby
-}  # fmt: skip
+    "57P01",
+    "57P02",
+    "57P03",
+    "57P05",  # shut down, crashed, cannot connect now, idle for too long
+    "57014",
+    "25P03",
+    "25P04",  # cancelled by somebody, a transaction idle or open for too long
+    "40001",
+    "40003",
+    "40P01",
+    "55P03",  # serialization, completion unknown, deadlock, lock not available
+    "53200",
+    "53300",
+    "25006",  # out of memory, too many connections, read-only because a standby
+}
 # A connection that fails tells its reason in words alone, those of the server.
 _FOR_GOOD = re.compile(
     r"authentication failed|no password supplied|pg_hba\.conf|(role|database) \".*\" does not exist|permission denied|"
     r"not permitted to log in|not currently accepting connections|does not support SSL|certificate|invalid ",
-)  # fmt: skip
+)
 _CONSTRAINT = (
     "the table has a rule of its own that the row breaks",
     "change the rule, or write to a table that ps.postgres makes",
 )
 REMEDIES = {
-    "42501": ("the user of the connection lacks a right",
-              "grant it: USAGE on the schema, SELECT, INSERT, UPDATE and DELETE on the tables, TEMPORARY on the "
-              "database, and CREATE on the schema where tables are to be made"),
-    "53100": ("the batch is not written, and its ledger says so",
-              "make room on the server's disk and start the pipeline again: it goes on with this batch"),
-    "54000": ("a value is longer than PostgreSQL takes; a text in a key has room for about 2,700 bytes",
-              "shorten the key before the window, such as .where(\"length(team) < 500\")"),
+    "42501": (
+        "the user of the connection lacks a right",
+        "grant it: USAGE on the schema, SELECT, INSERT, UPDATE and DELETE on the tables, TEMPORARY on the "
+        "database, and CREATE on the schema where tables are to be made",
+    ),
+    "53100": (
+        "the batch is not written, and its ledger says so",
+        "make room on the server's disk and start the pipeline again: it goes on with this batch",
+    ),
+    "54000": (
+        "a value is longer than PostgreSQL takes; a text in a key has room for about 2,700 bytes",
+        'shorten the key before the window, such as .where("length(team) < 500")',
+    ),
     "22021": ("the database cannot hold a character of the text", "write to a database with the encoding UTF8"),
     "22P05": ("the database cannot hold a character of the text", "write to a database with the encoding UTF8"),
     "22008": ("times of PostgreSQL begin in 4713 BC", "leave such rows out before the window: .where(...)"),
     "42P01": ("a table was dropped while the pipeline ran", "start again: it is made anew, or restore it"),
-    "23502": _CONSTRAINT, "23503": _CONSTRAINT, "23505": _CONSTRAINT, "23514": _CONSTRAINT, "23P01": _CONSTRAINT,
-}  # fmt: skip
+    "23502": _CONSTRAINT,
+    "23503": _CONSTRAINT,
+    "23505": _CONSTRAINT,
+    "23514": _CONSTRAINT,
+    "23P01": _CONSTRAINT,
+}
 
 
 @contextmanager

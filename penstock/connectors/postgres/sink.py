@@ -19,15 +19,24 @@ NAME_BYTES = 63
 INDEX_COLUMNS = 32
 SYSTEM_COLUMNS = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
 CONNECTION = {
-    "connect_timeout": "10", "fallback_application_name": "penstock", "keepalives_idle": "30",
-    "keepalives_interval": "10", "keepalives_count": "3", "tcp_user_timeout": "120000",
-}  # fmt: skip
+    "connect_timeout": "10",
+    "fallback_application_name": "penstock",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "120000",
+}
 
 
 def postgres(
-    url: str | Secret, *, table: str, history: bool = False, takeover: bool = False, create: bool = True,
+    url: str | Secret,
+    *,
+    table: str,
+    history: bool = False,
+    takeover: bool = False,
+    create: bool = True,
     password: str | Secret | None = None,
-) -> Postgres:  # fmt: skip
+) -> Postgres:
     """A table of a PostgreSQL database: the current answer of panes, or late or quarantined rows as they come.
 
     `url` is an address such as `postgresql://user@host:5432/database`, or words such as `host=... dbname=...`; what it
@@ -63,8 +72,11 @@ class Postgres:
         """Host, port and database, without secrets."""
         from psycopg import pq
 
-        unsaid = {one.keyword.decode(): one.val.decode() for one in pq.Conninfo.get_defaults()
-                  if one.keyword in (b"host", b"port", b"dbname", b"user") and one.val is not None}  # fmt: skip
+        unsaid = {
+            one.keyword.decode(): one.val.decode()
+            for one in pq.Conninfo.get_defaults()
+            if one.keyword in (b"host", b"port", b"dbname", b"user") and one.val is not None
+        }
         said = {**unsaid, **self._said()}
         where = said.get("host") or said.get("hostaddr") or "local"
         return f"{where}:{said.get('port', '5432')}/{said.get('dbname') or said.get('user')}"
@@ -100,9 +112,11 @@ class Postgres:
 
     def tables(self, target: Target) -> Tables:
         """Which tables the output makes, by names without the schema."""
-        if isinstance(self.table, str) and "." in self.table and (
-            "." in self.name or not self.schema or self.schema.startswith("pg_")
-        ):  # fmt: skip
+        if (
+            isinstance(self.table, str)
+            and "." in self.table
+            and ("." in self.name or not self.schema or self.schema.startswith("pg_"))
+        ):
             raise PlanError(
                 f"a table cannot be called {self.table!r}",
                 "one dot parts the schema from the table, and schemas that begin with pg_ are PostgreSQL's own",

@@ -74,9 +74,11 @@ class PostgresWriter(SqlWriter):
         from penstock.connectors.postgres.errors import explained
 
         with explained(self.place, self.secrets):
-            return self.connection.execute(statement.replace("?", "%s").encode(), values) if values else (
-                self.connection.execute(statement.encode())
-            )  # fmt: skip
+            return (
+                self.connection.execute(statement.replace("?", "%s").encode(), values)
+                if values
+                else (self.connection.execute(statement.encode()))
+            )
 
     def _commit(self) -> None:
         if self._execute("COMMIT").statusmessage != "COMMIT":

@@ -110,8 +110,11 @@ class SignedFloat:
         signs, numbers = signs_of(rows), numbers_of(rows.values)
         finite = np.where(np.isfinite(numbers), numbers, 0.0) * signs
         odd = (np.isnan(numbers), np.isposinf(numbers), np.isneginf(numbers))
-        return (add_runs(signs, rows.starts), add_runs(finite, rows.starts),
-                *(add_runs(signs * one, rows.starts) for one in odd))  # fmt: skip
+        return (
+            add_runs(signs, rows.starts),
+            add_runs(finite, rows.starts),
+            *(add_runs(signs * one, rows.starts) for one in odd),
+        )
 
     def grouped(self, held: Columns, starts: np.ndarray) -> Columns:
         return tuple(add_runs(column, starts) for column in held)

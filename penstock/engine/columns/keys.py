@@ -96,9 +96,12 @@ def _mask(column: pa.Array) -> np.ndarray:
 def _fixed(column: pa.Array) -> bool:
     kind = column.type
     return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-        or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
-    )  # fmt: skip
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_date(kind)
+    )
 
 
 def _as_integers(column: pa.Array) -> np.ndarray:

@@ -129,8 +129,9 @@ class Enriching:
         """How many answers are remembered."""
         return sum(run.live for run in memory)
 
-    def _answers(self, runs: Runs, asked: Keys, hashed: np.ndarray, came: np.ndarray, clock: Clock
-                 ) -> tuple[Answers, Runs]:  # fmt: skip
+    def _answers(
+        self, runs: Runs, asked: Keys, hashed: np.ndarray, came: np.ndarray, clock: Clock
+    ) -> tuple[Answers, Runs]:
         """The answer to each different question, remembered or asked, and what is remembered from now on.
 
         What is asked is asked in the order in which it came.
@@ -166,8 +167,7 @@ class Enriching:
             runs = (*runs, new_run(Answered(take_arrays(questions, good), columns, times)))
         return tidy(last(runs, self.rule.cache_rows))
 
-    def _dealt(self, rows: Rows, answers: Answers, codes: np.ndarray
-               ) -> tuple[dict[str, Outgoing], tuple[BadRow, ...]]:  # fmt: skip
+    def _dealt(self, rows: Rows, answers: Answers, codes: np.ndarray) -> tuple[dict[str, Outgoing], tuple[BadRow, ...]]:
         """Every row with its answer, in the order of the rows, and those that have none."""
         bad: tuple[BadRow, ...] = ()
         batch, times = rows.batch, rows.times

@@ -129,10 +129,13 @@ def _tier(run: Run) -> int:
 
 def _merged(runs: Sequence[Run]) -> Run:
     parts = [run.part.get().take(np.arange(run.gone, run.rows)) for run in runs]
-    return new_run(Answered(
-        concat_arrays([part.questions for part in parts]), concat_arrays([part.answers for part in parts]),
-        np.concatenate([part.times for part in parts]),
-    ))  # fmt: skip
+    return new_run(
+        Answered(
+            concat_arrays([part.questions for part in parts]),
+            concat_arrays([part.answers for part in parts]),
+            np.concatenate([part.times for part in parts]),
+        )
+    )
 
 
 def run_said(run: Run) -> list[Any]:

@@ -85,8 +85,9 @@ class Joined:
         mine = _gathered([(one.left, one.left_rows, len(one)) for one in given], self.left.schema.names, order)
         needed = list(dict.fromkeys([*keys.values(), *self.named]))
         theirs = _gathered([(one.right, one.right_rows, len(one)) for one in given], needed, order)
-        columns = {name: self._nulls(order, name) if mine is None else mine.column(name)
-                   for name in self.left.schema.names}  # fmt: skip
+        columns = {
+            name: self._nulls(order, name) if mine is None else mine.column(name) for name in self.left.schema.names
+        }
         if theirs is not None:
             for name, their in keys.items():
                 columns[name] = pc.if_else(pa.array(lone), theirs.column(their), columns[name])

@@ -66,10 +66,11 @@ class TemporalOperator:
         """The memory as bytes."""
         parts = written(run_parts([*memory.waiting, *memory.versions]), known)
         said = {
-            "bound": memory.bound, "watermark": memory.watermark,
+            "bound": memory.bound,
+            "watermark": memory.watermark,
             "waiting": [run_said(run) for run in memory.waiting],
             "versions": [run_said(run) for run in memory.versions],
-        }  # fmt: skip
+        }
         return Saved(framed(said), parts)
 
     def parts(self, head: bytes) -> tuple[str, ...]:

@@ -113,8 +113,10 @@ def read_blob(compiled: Compiled, data: bytes) -> Blob:
         places = tables["places"]
         suspects = Rows(
             one_batch(tables["suspects"]),
-            _column(places, "times").to_numpy(), _column(places, "place"), _column(places, "offset").to_numpy(),
-        )  # fmt: skip
+            _column(places, "times").to_numpy(),
+            _column(places, "place"),
+            _column(places, "offset").to_numpy(),
+        )
     source, partition, offset = head["origin"]
     return Blob((source, partition, offset), cells, suspects)
 

@@ -69,10 +69,12 @@ def read_rows(data: bytes) -> RowBlob:
     places = tables["places"]
     source, partition, offset = head["origin"]
     rows = Rows(
-        one_batch(tables["rows"]), whole(places.column("times")).to_numpy(),
-        head["place"] if "place" in head else whole(places.column("place")), whole(places.column("offset")).to_numpy(),
+        one_batch(tables["rows"]),
+        whole(places.column("times")).to_numpy(),
+        head["place"] if "place" in head else whole(places.column("place")),
+        whole(places.column("offset")).to_numpy(),
         ops=whole(places.column("op")).to_numpy() if "op" in places.column_names else None,
-    )  # fmt: skip
+    )
     return RowBlob(head["entry"], (source, partition, offset), rows, head["without"])
 
 
@@ -91,20 +93,33 @@ def late_rows_table(parts: Sequence[Rows], watermark: int) -> pa.Table:
     tables = []
     for rows in parts:
         signs = [] if rows.ops is None else [pa.array(rows.ops)]
-        schema = pa.schema([
-            *rows.batch.schema, ("@event_time", pa.int64()), ("@watermark", pa.int64()), ("@late_by", pa.int64()),
-            ("@partition", pa.string()), ("@offset", pa.int64()), *([("@op", pa.int8())] if signs else []),
-        ])  # fmt: skip
+        schema = pa.schema(
+            [
+                *rows.batch.schema,
+                ("@event_time", pa.int64()),
+                ("@watermark", pa.int64()),
+                ("@late_by", pa.int64()),
+                ("@partition", pa.string()),
+                ("@offset", pa.int64()),
+                *([("@op", pa.int8())] if signs else []),
+            ]
+        )
         columns = [
-            *rows.batch.columns, pa.array(rows.times), pa.array(np.full(len(rows), watermark)),
-            pa.array(behind(watermark, rows.times)), rows.partitions, pa.array(rows.offsets), *signs,
-        ]  # fmt: skip
+            *rows.batch.columns,
+            pa.array(rows.times),
+            pa.array(np.full(len(rows), watermark)),
+            pa.array(behind(watermark, rows.times)),
+            rows.partitions,
+            pa.array(rows.offsets),
+            *signs,
+        ]
         tables.append(pa.Table.from_arrays(columns, schema=schema))
     return pa.concat_tables(tables)
 
 
 def _nothing(schema: Schema) -> Rows:
-    batch = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in arrow_schema(schema)],
-                                       schema=arrow_schema(schema))  # fmt: skip
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array([], field.type) for field in arrow_schema(schema)], schema=arrow_schema(schema)
+    )
     none = np.empty(0, dtype=np.int64)
     return Rows(batch, none, pa.array([], pa.string()), none)

@@ -26,15 +26,34 @@ _START = 8 + 16
 _KINDS: dict[str, type[Windows | Cells | Withdrawn]] = {"windows": Windows, "cells": Cells, "withdrawn": Withdrawn}
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "windows": (
-        "keys", "hash", "start", "end", "records", "held_records", "unshown", "first_unshown", "newest", "index",
-        "born_late", "on_time_shown", "last_timing", "last_event_time", "trigger", "held", "shown", "last", "withdrawn",
+        "keys",
+        "hash",
+        "start",
+        "end",
+        "records",
+        "held_records",
+        "unshown",
+        "first_unshown",
+        "newest",
+        "index",
+        "born_late",
+        "on_time_shown",
+        "last_timing",
+        "last_event_time",
+        "trigger",
+        "held",
+        "shown",
+        "last",
+        "withdrawn",
         "signs",
     ),
     "cells": ("keys", "hash", "start", "end", "records", "newest", "since", "held"),
     "withdrawn": ("owner", "start", "end", "index", "timing", "event_time", "values"),
-}  # fmt: skip
-_FIELDS = {kind: dict(zip(names, (field.name for field in fields(_KINDS[kind])), strict=True))
-           for kind, names in _COLUMNS.items()}  # fmt: skip
+}
+_FIELDS = {
+    kind: dict(zip(names, (field.name for field in fields(_KINDS[kind])), strict=True))
+    for kind, names in _COLUMNS.items()
+}
 _BESIDE = "withdrawn"  # a table of its own, behind the one of whose windows it is
 _MAY_LACK = "signs"  # a column that is written only where it has something
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -186,8 +205,12 @@ def _read(said: dict[str, Any], body: pa.Buffer) -> tuple[str, dict[str, Any]]:
         flat[name] = column.to_numpy(zero_copy_only=False) if kind == "numpy" else column
     made: dict[str, Any] = {}
     for name, groups in said["shape"].items():
-        made[name] = flat[name] if groups is None else tuple(
-            flat[f"{name}.{i}.0"] if size < 0 else tuple(flat[f"{name}.{i}.{j}"] for j in range(size))
-            for i, size in enumerate(groups)
-        )  # fmt: skip
+        made[name] = (
+            flat[name]
+            if groups is None
+            else tuple(
+                flat[f"{name}.{i}.0"] if size < 0 else tuple(flat[f"{name}.{i}.{j}"] for j in range(size))
+                for i, size in enumerate(groups)
+            )
+        )
     return said["kind"], made

@@ -23,8 +23,10 @@ def saved_runs(said: Mapping[str, Any], groups: Mapping[str, Runs], known: Conta
                 name, data = run.part.written()
                 if name not in known:
                     parts[name] = data
-    listed = {group: [[run.part.name, run.took, *(getattr(run, name) for name in _RUN)] for run in runs]
-              for group, runs in groups.items()}  # fmt: skip
+    listed = {
+        group: [[run.part.name, run.took, *(getattr(run, name) for name in _RUN)] for run in runs]
+        for group, runs in groups.items()
+    }
     return Saved(framed({**said, "runs": listed}), parts)
 
 

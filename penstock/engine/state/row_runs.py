@@ -64,9 +64,16 @@ class Shelf:
         times = kept.times if part is None or marks is None else kept.times[~marks]
         hold = int(times.min()) if self.holds and len(times) else MAX_TIME
         return Run(
-            Part(ROWS, stored), part, len(kept), len(kept), int(kept.times.min()), int(kept.times.max()),
-            int(kept.until.min()), int(kept.until.max()), hold,
-        )  # fmt: skip
+            Part(ROWS, stored),
+            part,
+            len(kept),
+            len(kept),
+            int(kept.times.min()),
+            int(kept.times.max()),
+            int(kept.until.min()),
+            int(kept.until.max()),
+            hold,
+        )
 
     def mark(self, run: Run, rows: np.ndarray, bound: int) -> Run:
         """The run with a mark at some of the rows that are needed."""
@@ -142,9 +149,10 @@ def run_read(said: Sequence[Any], fetch: Callable[[str], bytes]) -> Run:
     """The run that stands in a head."""
     name, marks, *numbers = said
     return Run(
-        Part(ROWS, name=name, fetch=fetch), None if marks is None else Part(MARKS, name=marks, fetch=fetch),
+        Part(ROWS, name=name, fetch=fetch),
+        None if marks is None else Part(MARKS, name=marks, fetch=fetch),
         **dict(zip(_SAID, numbers, strict=True)),
-    )  # fmt: skip
+    )
 
 
 def run_names(said: Sequence[Sequence[Any]]) -> tuple[str, ...]:

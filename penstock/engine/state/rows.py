@@ -70,11 +70,13 @@ def concat_kept(parts: Sequence[Kept]) -> Kept:
         return parts[0]
     names = tuple(sorted({name for part in parts for name in part.names}))
     return Kept(
-        one_batch(pa.Table.from_batches([part.batch for part in parts])), join([part.times for part in parts]),
-        join([part.until for part in parts]), names,
+        one_batch(pa.Table.from_batches([part.batch for part in parts])),
+        join([part.times for part in parts]),
+        join([part.until for part in parts]),
+        names,
         np.concatenate([ranks(part.names, names)[part.place] for part in parts]),
         np.concatenate([part.offsets for part in parts]),
-    )  # fmt: skip
+    )
 
 
 class Stored:
@@ -209,9 +211,11 @@ def _encoded_rows(stored: Stored) -> bytes:
     with pa.ipc.new_stream(sink, batch.schema, options=_OPTIONS) as writer:
         writer.write_batch(batch)
     said = {
-        "columns": kept.batch.schema.names, "keys": stored.keyed_by, "names": kept.names,
+        "columns": kept.batch.schema.names,
+        "keys": stored.keyed_by,
+        "names": kept.names,
         "wait": int(waits[0]) if same else None,
-    }  # fmt: skip
+    }
     return framed(said, [sink.getvalue().to_pybytes()])
 
 
@@ -223,8 +227,12 @@ def _decoded_rows(data: bytes) -> Stored:
     until = times + (waits[0] if waits else np.int64(head["wait"]))
     kept = Kept(
         pa.RecordBatch.from_arrays(batch.columns[:n], names=head["columns"]),
-        times, until, tuple(head["names"]), place, offsets,
-    )  # fmt: skip
+        times,
+        until,
+        tuple(head["names"]),
+        place,
+        offsets,
+    )
     return Stored(kept, tuple(head["keys"]))
 
 

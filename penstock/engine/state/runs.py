@@ -236,8 +236,15 @@ def _new_run(finder: Finder, number: int, rows: T, takes: dict[int, np.ndarray],
     rows = rows.settled()
     n = len(rows)
     return Run(
-        number, Part(Stored(rows, takes)), n, n, int(rows.records.sum()),
-        int(rows.start.min()) if n else MAX_TIME, int(rows.end.max()) if n else MIN_TIME,
-        first_due(finder, rows, clock.watermark), first_wake(finder, rows, clock.now),
-        tuple(sorted(takes)), np.zeros(n, dtype=bool),
-    )  # fmt: skip
+        number,
+        Part(Stored(rows, takes)),
+        n,
+        n,
+        int(rows.records.sum()),
+        int(rows.start.min()) if n else MAX_TIME,
+        int(rows.end.max()) if n else MIN_TIME,
+        first_due(finder, rows, clock.watermark),
+        first_wake(finder, rows, clock.now),
+        tuple(sorted(takes)),
+        np.zeros(n, dtype=bool),
+    )

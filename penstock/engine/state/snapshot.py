@@ -37,14 +37,18 @@ def saved(compiled: Compiled, memory: Memory, known: Container[str] = ()) -> Sav
             name, data = part.written()
             if name not in known:
                 parts[name] = data
-    head = framed({
-        "clock": [memory.clock.watermark, memory.clock.now],
-        "windows": [_run_said(run) for run in memory.windows],
-        "events": [_run_said(run) for run in memory.events],
-        "watermark": memory.slices.watermark,
-        "slices": [[[piece.part.name, *(getattr(piece, name) for name in _PIECE)] for piece in run.pieces]
-                   for run in memory.slices.runs],
-    })  # fmt: skip
+    head = framed(
+        {
+            "clock": [memory.clock.watermark, memory.clock.now],
+            "windows": [_run_said(run) for run in memory.windows],
+            "events": [_run_said(run) for run in memory.events],
+            "watermark": memory.slices.watermark,
+            "slices": [
+                [[piece.part.name, *(getattr(piece, name) for name in _PIECE)] for piece in run.pieces]
+                for run in memory.slices.runs
+            ],
+        }
+    )
     return Saved(head, parts)
 
 
@@ -68,9 +72,11 @@ def restored(compiled: Compiled, head: bytes, fetch: Callable[[str], bytes]) -> 
 
     slices = tuple(SliceRun(tuple(map(piece, pieces))) for pieces in said["slices"])
     return Memory(
-        tuple(map(run, said["windows"])), Slices(slices, said["watermark"]), tuple(map(run, said["events"])),
+        tuple(map(run, said["windows"])),
+        Slices(slices, said["watermark"]),
+        tuple(map(run, said["events"])),
         Clock(*said["clock"]),
-    )  # fmt: skip
+    )
 
 
 def _parts(memory: Memory) -> Iterator[Part[Any]]:

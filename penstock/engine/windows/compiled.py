@@ -64,22 +64,38 @@ class Compiled:
     def pane_schema(self) -> pa.Schema:
         """The columns of a pane; the last three are instants as numbers, infinities and all."""
         instant = pa.timestamp("us", tz="UTC")
-        return pa.schema([
-            *zip(self.plan.keys, self.key_types, strict=True), ("window_start", instant), ("window_end", instant),
-            *zip(self.plan.result_schema.names, self.result_types, strict=True), ("pane_index", pa.int64()),
-            ("pane_timing", pa.dictionary(pa.int8(), pa.string())), ("pane_final", pa.bool_()), ("op", pa.int8()),
-            ("@event_time", pa.int64()), ("@start", pa.int64()), ("@end", pa.int64()),
-        ])  # fmt: skip
+        return pa.schema(
+            [
+                *zip(self.plan.keys, self.key_types, strict=True),
+                ("window_start", instant),
+                ("window_end", instant),
+                *zip(self.plan.result_schema.names, self.result_types, strict=True),
+                ("pane_index", pa.int64()),
+                ("pane_timing", pa.dictionary(pa.int8(), pa.string())),
+                ("pane_final", pa.bool_()),
+                ("op", pa.int8()),
+                ("@event_time", pa.int64()),
+                ("@start", pa.int64()),
+                ("@end", pa.int64()),
+            ]
+        )
 
     @cached_property
     def late_schema(self) -> pa.Schema:
         """The row as it reached the window, then why it is late."""
         missed = pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64())]))
-        return pa.schema([
-            *self.row_schema, ("@event_time", pa.int64()), ("@watermark", pa.int64()), ("@late_by", pa.int64()),
-            ("@partition", pa.string()), ("@offset", pa.int64()), ("@windows", missed),
-            *([("@op", pa.int8())] if self.signed else []),
-        ])  # fmt: skip
+        return pa.schema(
+            [
+                *self.row_schema,
+                ("@event_time", pa.int64()),
+                ("@watermark", pa.int64()),
+                ("@late_by", pa.int64()),
+                ("@partition", pa.string()),
+                ("@offset", pa.int64()),
+                ("@windows", missed),
+                *([("@op", pa.int8())] if self.signed else []),
+            ]
+        )
 
     @cached_property
     def merging(self) -> bool:

@@ -72,8 +72,11 @@ def _places(
     pair_codes, pair_times = pairs // len(different), different[pairs % len(different)]
     assigned = {time: rule.assign(time) for time in different.tolist()}
     owned = list(zip(live_codes.tolist(), map(Window, live.start.tolist(), live.end.tolist()), strict=True))
-    asked = [(code, window) for code, time in zip(pair_codes.tolist(), pair_times.tolist(), strict=True)
-             for window in assigned[time]]  # fmt: skip
+    asked = [
+        (code, window)
+        for code, time in zip(pair_codes.tolist(), pair_times.tolist(), strict=True)
+        for window in assigned[time]
+    ]
     goes = _mapped(rule, [*owned, *asked])
     becomes = [goes[place] for place in owned]
     becoming = {(code, window) for (code, _), window in zip(owned, becomes, strict=True)}

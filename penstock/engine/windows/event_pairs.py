@@ -75,8 +75,10 @@ def _rescued(compiled: Compiled, makers: Cells, suspects: Rows, clock: Clock) ->
     lined, mine = line(codes[:m], rank(makers.start)), codes[m:]
     times = makers.start[lined.order]
     # The newest maker within reach is the one most alive: it closes a window over the event, or opened one before it.
-    for low, high, shift in ((suspects.times, plus(suspects.times, far), 0),
-                             (plus(suspects.times, -far - 1), plus(suspects.times, -1), far + 1)):  # fmt: skip
+    for low, high, shift in (
+        (suspects.times, plus(suspects.times, far), 0),
+        (plus(suspects.times, -far - 1), plus(suspects.times, -1), far + 1),
+    ):
         first, last = lined.first(mine, low), lined.beyond(mine, high) - 1
         newest = times[np.maximum(last, 0)]
         taken |= (last >= first) & (compiled.expires_at(plus(newest, shift)) > clock.watermark)
@@ -97,11 +99,13 @@ def _contributions(compiled: Compiled, windows: Windows, remembered: Cells, arri
     maker = np.tile(np.arange(r), 2)
     live = compiled.expires_at(end) > clock.watermark
     start, end, maker = start[live], end[live], maker[live]
-    bounds = np.stack([
-        np.concatenate([of_old, of_remembered[maker]]),
-        np.concatenate([windows.start[touched], start]),
-        np.concatenate([windows.end[touched], end]),
-    ])  # fmt: skip
+    bounds = np.stack(
+        [
+            np.concatenate([of_old, of_remembered[maker]]),
+            np.concatenate([windows.start[touched], start]),
+            np.concatenate([windows.end[touched], end]),
+        ]
+    )
     _, first = np.unique(bounds, axis=1, return_index=True)
     made = np.sort(first[first >= e])
     new = (bounds[0][made], bounds[1][made], bounds[2][made])

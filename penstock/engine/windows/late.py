@@ -40,11 +40,15 @@ def _table(compiled: Compiled, late: LateRows, watermark: int) -> pa.Table:
         [pa.array(late.start[order]), pa.array(late.end[order])], names=["start", "end"]
     )
     columns = [
-        *rows.batch.columns, pa.array(rows.times), pa.array(np.full(len(rows), watermark)),
-        pa.array(behind(watermark, rows.times)), rows.partitions, pa.array(rows.offsets),
+        *rows.batch.columns,
+        pa.array(rows.times),
+        pa.array(np.full(len(rows), watermark)),
+        pa.array(behind(watermark, rows.times)),
+        rows.partitions,
+        pa.array(rows.offsets),
         pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), windows),
         *([pa.array(rows.signs)] if compiled.signed else []),
-    ]  # fmt: skip
+    ]
     return pa.Table.from_arrays(columns, schema=compiled.late_schema)
 
 

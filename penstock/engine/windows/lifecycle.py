@@ -188,9 +188,13 @@ def event_time(compiled: Compiled, windows: Windows) -> np.ndarray:
 
 
 def _after(
-    compiled: Compiled, windows: Windows, rows: np.ndarray, showing: Windows, values: tuple[pa.Array, ...],
+    compiled: Compiled,
+    windows: Windows,
+    rows: np.ndarray,
+    showing: Windows,
+    values: tuple[pa.Array, ...],
     when: np.ndarray,
-) -> Windows:  # fmt: skip
+) -> Windows:
     """The windows after those rows have shown a pane, early, on time or late."""
     shows_again = keeps_last(compiled) or keeps_shown(compiled)
     held, held_records, shown = windows.held, windows.held_records, windows.shown
@@ -205,17 +209,23 @@ def _after(
         stands = ~compiled.emptied(showing.held) & (not compiled.plan.pieces)
         signs = put_column(signs[0], rows, 0), put_column(signs[1], rows, stands)
     return replace(
-        windows, held=held, held_records=held_records, shown=shown, signs=signs,
+        windows,
+        held=held,
+        held_records=held_records,
+        shown=shown,
+        signs=signs,
         index=put_column(windows.index, rows, showing.index + steps),
         unshown=put_column(windows.unshown, rows, 0),
         on_time_shown=put_column(windows.on_time_shown, rows, showing.on_time_shown | (when == ON_TIME)),
         last_timing=put_column(windows.last_timing, rows, when) if shows_again else windows.last_timing,
         last_event_time=put_column(windows.last_event_time, rows, event_time(compiled, showing))
-        if shows_again else windows.last_event_time,
+        if shows_again
+        else windows.last_event_time,
         last=tuple(put_column(old, rows, new) for old, new in zip(windows.last, values, strict=True))
-        if windows.last else (),
+        if windows.last
+        else (),
         withdrawn=windows.withdrawn.take(kept),
-    )  # fmt: skip
+    )
 
 
 def _holds(compiled: Compiled, part: When, values: tuple[pa.Array, ...]) -> np.ndarray:

@@ -27,11 +27,18 @@ def pane_table(
     index, timing, event_time = shown
     final, op = last
     columns = [
-        *keys, _instants(window[0]), _instants(window[1]), *values, pa.array(index),
+        *keys,
+        _instants(window[0]),
+        _instants(window[1]),
+        *values,
+        pa.array(index),
         pa.DictionaryArray.from_arrays(pa.array(timing.astype(np.int8)), TIMINGS),
-        pa.repeat(pa.scalar(final), n), pa.repeat(pa.scalar(op, pa.int8()), n), pa.array(event_time),
-        pa.array(window[0]), pa.array(window[1]),
-    ]  # fmt: skip
+        pa.repeat(pa.scalar(final), n),
+        pa.repeat(pa.scalar(op, pa.int8()), n),
+        pa.array(event_time),
+        pa.array(window[0]),
+        pa.array(window[1]),
+    ]
     return pa.Table.from_arrays(columns, schema=compiled.pane_schema)
 
 

@@ -72,11 +72,15 @@ def concat_cells(parts: Sequence[Cells]) -> Cells:
 def fold_cells(cells: Cells, starts: np.ndarray, accumulators: Sequence[Accumulator]) -> Cells:
     """One cell for each run of cells, with the first one's key and window."""
     return Cells(
-        take_arrays(cells.keys, starts), cells.hash[starts], cells.start[starts], cells.end[starts],
-        reduced(np.add, cells.records, starts), reduced(np.maximum, cells.newest, starts),
+        take_arrays(cells.keys, starts),
+        cells.hash[starts],
+        cells.start[starts],
+        cells.end[starts],
+        reduced(np.add, cells.records, starts),
+        reduced(np.maximum, cells.newest, starts),
         reduced(np.minimum, cells.since, starts),
         group_held(cells.held, starts, accumulators),
-    )  # fmt: skip
+    )
 
 
 def group_held(held: Held, starts: np.ndarray, accumulators: Sequence[Accumulator]) -> Held:

@@ -46,11 +46,12 @@ def fold_runs(runs: Sequence[Cells], accumulators: Sequence[Accumulator]) -> Cel
             at, more = found[hits], run.take(hits)
             added = pair_held(take_held(folded.held, at), more.held, accumulators)
             folded = replace(
-                folded, records=put_column(folded.records, at, folded.records[at] + more.records),
+                folded,
+                records=put_column(folded.records, at, folded.records[at] + more.records),
                 newest=put_column(folded.newest, at, np.maximum(folded.newest[at], more.newest)),
                 since=put_column(folded.since, at, np.minimum(folded.since[at], more.since)),
                 held=put_held(folded.held, at, added),
-            )  # fmt: skip
+            )
         folded = concat_cells([folded, run.take(found < 0)])
     return folded
 

@@ -66,9 +66,15 @@ def bursts_with_rows(compiled: Compiled, rows: Rows, gap: int) -> tuple[Cells, n
     if not compiled.numeric:
         order = np.argsort(number, kind="stable")
     cells = Cells(
-        found, hashes(found, len(starts)), times[starts], plus(times[ends], gap), ends - starts + 1,
-        constant(0, len(starts)), constant(0, len(starts)), group_rows(compiled, rows, order, starts),
-    )  # fmt: skip
+        found,
+        hashes(found, len(starts)),
+        times[starts],
+        plus(times[ends], gap),
+        ends - starts + 1,
+        constant(0, len(starts)),
+        constant(0, len(starts)),
+        group_rows(compiled, rows, order, starts),
+    )
     return cells, number
 
 
@@ -146,18 +152,28 @@ def merge(
     waiting = np.where(several.unshown > 0, several.first_unshown, MAX_TIME)
     state = tuple(np.maximum.reduceat(column[order], starts) for column in several.trigger)
     return Windows(
-        take_arrays(several.keys, first), several.hash[first], start, end, total(several.records),
+        take_arrays(several.keys, first),
+        several.hash[first],
+        start,
+        end,
+        total(several.records),
         total(several.held_records) if compiled.plan.shown_mode == "discarding" else constant(1, len(start)),
-        total(several.unshown), np.minimum.reduceat(waiting[order], starts), constant(0, len(start)),
+        total(several.unshown),
+        np.minimum.reduceat(waiting[order], starts),
+        constant(0, len(start)),
         kept(several.index, 0),
-        kept(several.born_late, compiled.complete_at(end) <= clock.watermark), kept(several.on_time_shown, 0),
-        kept(several.last_timing, 0), kept(several.last_event_time, 0), normalized(compiled.plan.trigger, state),
+        kept(several.born_late, compiled.complete_at(end) <= clock.watermark),
+        kept(several.on_time_shown, 0),
+        kept(several.last_timing, 0),
+        kept(several.last_event_time, 0),
+        normalized(compiled.plan.trigger, state),
         group_held(take_held(several.held, order), starts, compiled.accumulators),
         _shown(compiled, several, survivor) if keeps_shown(compiled) else (),
         tuple(take_column(column, np.where(stays, survivor, first)) for column in several.last)
-        if keeps_last(compiled) else (),
+        if keeps_last(compiled)
+        else (),
         withdrawn,
-    )  # fmt: skip
+    )
 
 
 def _shown(compiled: Compiled, several: Windows, survivor: np.ndarray) -> Held:

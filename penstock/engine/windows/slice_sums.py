@@ -56,9 +56,12 @@ def rank(times: np.ndarray, step: int = 1) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fold_grid(
-    cells: Cells, codes: np.ndarray, ranked: tuple[np.ndarray, np.ndarray],
-    windows: tuple[np.ndarray, np.ndarray, np.ndarray], accumulators: Sequence[Accumulator],
-) -> Cells | None:  # fmt: skip
+    cells: Cells,
+    codes: np.ndarray,
+    ranked: tuple[np.ndarray, np.ndarray],
+    windows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    accumulators: Sequence[Accumulator],
+) -> Cells | None:
     """The same as `fold_spans` for windows of a key from a start to before an end, on a grid of keys and instants.
 
     None where most of the grid would be empty, or where an accumulator is not made of numbers that are added up.
@@ -83,9 +86,15 @@ def fold_grid(
         for accumulator, hows, columns in zip(accumulators, reductions, cells.held, strict=True)
     )
     return Cells(
-        take_arrays(cells.keys, of), cells.hash[of], start[some][filled], end[some][filled], records[filled],
-        pick(grid.folded(np.maximum, cells.newest), filled), pick(grid.folded(np.minimum, cells.since), filled), held,
-    )  # fmt: skip
+        take_arrays(cells.keys, of),
+        cells.hash[of],
+        start[some][filled],
+        end[some][filled],
+        records[filled],
+        pick(grid.folded(np.maximum, cells.newest), filled),
+        pick(grid.folded(np.minimum, cells.since), filled),
+        held,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +127,19 @@ def _reductions(accumulators: Sequence[Accumulator], cells: Cells) -> list[tuple
 
 
 def fold_spans(
-    cells: Cells, lined: Line, span: tuple[np.ndarray, np.ndarray], windows: tuple[np.ndarray, np.ndarray],
+    cells: Cells,
+    lined: Line,
+    span: tuple[np.ndarray, np.ndarray],
+    windows: tuple[np.ndarray, np.ndarray],
     accumulators: Sequence[Accumulator],
-) -> Cells:  # fmt: skip
+) -> Cells:
     """One cell for each window: all that lies on the line within its span; a window that spans nothing is left out."""
     filled = span[1] > span[0]
     first, beyond = span[0][filled], span[1][filled]
-    sums = {name: _spans(ufunc, pick(getattr(cells, name), lined.order), first, beyond)
-            for name, ufunc in (("records", np.add), ("newest", np.maximum), ("since", np.minimum))}  # fmt: skip
+    sums = {
+        name: _spans(ufunc, pick(getattr(cells, name), lined.order), first, beyond)
+        for name, ufunc in (("records", np.add), ("newest", np.maximum), ("since", np.minimum))
+    }
     held = tuple(
         _held(accumulator, take_arrays(columns, lined.order), first, beyond)
         for accumulator, columns in zip(accumulators, cells.held, strict=True)

@@ -95,9 +95,11 @@ def step(compiled: Compiled, memory: Memory, blobs: Sequence[Blob], clock: Clock
     counts = Counts(late=late, kept=suspects - late, placed=taken.placed, missed=taken.missed, ended=ended)
     runs = grown(finders[0], mine, windows, clock), grown(finders[1], known, left, clock)
     return Stepped(
-        Memory(runs[0], memory.slices, runs[1], clock), _whole(compiled, [*panes, *shown]),
-        late_table(compiled, [] if taken.late is None else [taken.late], clock.watermark), counts,
-    )  # fmt: skip
+        Memory(runs[0], memory.slices, runs[1], clock),
+        _whole(compiled, [*panes, *shown]),
+        late_table(compiled, [] if taken.late is None else [taken.late], clock.watermark),
+        counts,
+    )
 
 
 def held_cells(memory: Memory) -> int:
@@ -118,8 +120,9 @@ def open_windows(compiled: Compiled, memory: Memory) -> int:
     if not memory.slices.runs:
         return sum(run.live for run in memory.windows)
     rule = compiled.plan.window
-    live = [cells.take(live_windows(compiled, cells, memory.slices.watermark) > 0)
-            for cells in all_cells(memory.slices)]  # fmt: skip
+    live = [
+        cells.take(live_windows(compiled, cells, memory.slices.watermark) > 0) for cells in all_cells(memory.slices)
+    ]
     cells = fold_runs(live, compiled.accumulators)
     if isinstance(rule, Sliding) and compiled.overlapping:
         alive = memory.slices.watermark - compiled.plan.lateness - rule.size

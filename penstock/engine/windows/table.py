@@ -26,9 +26,20 @@ from penstock.engine.windows.partials import (
 
 EARLY, ON_TIME, LATE = 0, 1, 2
 NUMBERS = (
-    "hash", "start", "end", "records", "held_records", "unshown", "first_unshown", "newest", "index", "born_late",
-    "on_time_shown", "last_timing", "last_event_time",
-)  # fmt: skip
+    "hash",
+    "start",
+    "end",
+    "records",
+    "held_records",
+    "unshown",
+    "first_unshown",
+    "newest",
+    "index",
+    "born_late",
+    "on_time_shown",
+    "last_timing",
+    "last_event_time",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +158,9 @@ def concat_withdrawn(parts: Sequence[Withdrawn]) -> Withdrawn:
 def no_withdrawals(compiled: Compiled) -> Withdrawn:
     """Nothing to withdraw."""
     none = np.empty(0, dtype=np.int64)
-    return Withdrawn(none, none, none, none, none.astype(np.int8), none,
-                     tuple(pa.array([], kind) for kind in compiled.result_types))  # fmt: skip
+    return Withdrawn(
+        none, none, none, none, none.astype(np.int8), none, tuple(pa.array([], kind) for kind in compiled.result_types)
+    )
 
 
 def new_windows(compiled: Compiled, cells: Cells, watermark: int, now: int) -> Windows:
@@ -157,14 +169,27 @@ def new_windows(compiled: Compiled, cells: Cells, watermark: int, now: int) -> W
     zeros = np.zeros(n, dtype=np.int64)
     off = np.zeros(n, dtype=bool)
     return Windows(
-        cells.keys, cells.hash, cells.start, cells.end, cells.records,
-        cells.records if compiled.plan.shown_mode == "discarding" else constant(1, n), cells.records,
-        constant(now, n), cells.newest, zeros, compiled.complete_at(cells.end) <= watermark, off,
-        constant(0, n), constant(0, n), tuple(off.astype(np.int8) for _ in slots(compiled.plan.trigger)), cells.held,
+        cells.keys,
+        cells.hash,
+        cells.start,
+        cells.end,
+        cells.records,
+        cells.records if compiled.plan.shown_mode == "discarding" else constant(1, n),
+        cells.records,
+        constant(now, n),
+        cells.newest,
+        zeros,
+        compiled.complete_at(cells.end) <= watermark,
+        off,
+        constant(0, n),
+        constant(0, n),
+        tuple(off.astype(np.int8) for _ in slots(compiled.plan.trigger)),
+        cells.held,
         zero_held(n, compiled.accumulators) if keeps_shown(compiled) else (),
         tuple(pa.nulls(n, kind) for kind in compiled.result_types) if keeps_last(compiled) else (),
-        no_withdrawals(compiled), (withdrawals(cells), off) if compiled.signed else (),
-    )  # fmt: skip
+        no_withdrawals(compiled),
+        (withdrawals(cells), off) if compiled.signed else (),
+    )
 
 
 def withdrawals(cells: Cells) -> np.ndarray:

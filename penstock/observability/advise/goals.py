@@ -46,8 +46,11 @@ class Goals:
         """Which of the goals a delay does not reach."""
         short = row.complete is None or row.complete < self.complete
         slow = self.latency is not None and (row.after_end is None or row.after_end > self.latency)
-        misses = {"complete": short and self.complete > 0, "late": self.late is not None and row.share > self.late,
-                  "latency": slow}  # fmt: skip
+        misses = {
+            "complete": short and self.complete > 0,
+            "late": self.late is not None and row.share > self.late,
+            "latency": slow,
+        }
         return tuple(name for name, missed in misses.items() if missed)
 
 

@@ -60,8 +60,13 @@ class Gathered:
         return list(arrivals(one, chunk))
 
 
-def from_sources(flow: Flow, rows: int = ROWS, *, clock: Callable[[], int] = lambda: time.time_ns() // 1000,
-                 wait: Callable[[float], None] = time.sleep) -> Gathered:  # fmt: skip
+def from_sources(
+    flow: Flow,
+    rows: int = ROWS,
+    *,
+    clock: Callable[[], int] = lambda: time.time_ns() // 1000,
+    wait: Callable[[float], None] = time.sleep,
+) -> Gathered:
     """Rows of what the sources have from their start, in batches a second apart: at most about so many, and no more
     than tell what there is to tell of the windows."""
     refuse_unread(flow)
@@ -71,8 +76,13 @@ def from_sources(flow: Flow, rows: int = ROWS, *, clock: Callable[[], int] = lam
     quiet = 0
     while found.events < rows and len(found.batches) < 2 * BATCHES and quiet < PATIENCE:
         # A share of what is asked for, so that there are batches enough between which the watermark moves.
-        since, at = at, {one.source.name: one.source.reader.latest(at[one.source.name], now, max(rows // BATCHES, 1))
-                         for one in inputs}  # fmt: skip
+        since, at = (
+            at,
+            {
+                one.source.name: one.source.reader.latest(at[one.source.name], now, max(rows // BATCHES, 1))
+                for one in inputs
+            },
+        )
         taken = [row for one in inputs for row in _read(found, one, since, at, now, behind)]
         found.batches.append((taken, _tick(inputs, at, now)))
         found.whole = all(one.source.reader.finished(at[one.source.name], now) for one in inputs)
@@ -116,8 +126,9 @@ def from_run(replay: Replay, rows: int = ROWS) -> Gathered:
     return found
 
 
-def _read(found: Gathered, one: Input, since: dict[str, Offsets], upto: dict[str, Offsets], now: int, behind: Behind
-          ) -> Iterable[Arrival]:  # fmt: skip
+def _read(
+    found: Gathered, one: Input, since: dict[str, Offsets], upto: dict[str, Offsets], now: int, behind: Behind
+) -> Iterable[Arrival]:
     name, reader = one.source.name, one.source.reader
     if since[name] != upto[name]:
         for split in reader.splits(since[name], upto[name]):
@@ -173,8 +184,11 @@ def _split(batches: list[tuple[list[Arrival], Tick]]) -> list[tuple[list[Arrival
         for row in rows:
             partitions.setdefault((row.source, row.partition), []).append(row)
         for piece in range(1, pieces + 1):
-            some = [row for mine in partitions.values()
-                    for row in mine[len(mine) * (piece - 1) // pieces : len(mine) * piece // pieces]]  # fmt: skip
+            some = [
+                row
+                for mine in partitions.values()
+                for row in mine[len(mine) * (piece - 1) // pieces : len(mine) * piece // pieces]
+            ]
             # Who has more of this batch to give is not silent.
             behind = tick.behind if piece == pieces else tuple({**dict.fromkeys(tick.behind), **partitions})
             found.append((some, replace(tick, now=now, behind=behind)))

@@ -136,8 +136,20 @@ def of_record(name: str, seen: Sequence[Observation], goals: Goals | None = None
     waits = {*delays(lateness, current), *(nice(lateness.quantile(share)) for share in asked.shares if share)}
     rows = counted(lateness, seen, sorted(waits), current)
     wants = verdict(None, arriving_batches(seen))
-    return Advice(name, False, lateness.total, 0, current, False, _quantiles(lateness), _slowest(by_partition),
-                  tuple(rows), recommended(rows, lateness.longest, asked), wants, asked)  # fmt: skip
+    return Advice(
+        name,
+        False,
+        lateness.total,
+        0,
+        current,
+        False,
+        _quantiles(lateness),
+        _slowest(by_partition),
+        tuple(rows),
+        recommended(rows, lateness.longest, asked),
+        wants,
+        asked,
+    )
 
 
 def recommended(rows: Sequence[Row], longest: int, goals: Goals) -> Recommended | None:
@@ -157,11 +169,18 @@ def recommended(rows: Sequence[Row], longest: int, goals: Goals) -> Recommended 
     sooner = next((row for row in fixed if row.complete is not None and 1 - row.complete <= missing), chosen)
     furthest = longest if longest <= AGES * max(whole.delay, SECOND) else whole.delay
     return Recommended(
-        chosen.delay, chosen.share, nice(max(furthest - chosen.delay, 0)) if chosen.late else 0,
-        chosen.late > 0 and _far(whole, chosen), whole.delay, chosen.complete, chosen.after_end, None, unmet,
+        chosen.delay,
+        chosen.share,
+        nice(max(furthest - chosen.delay, 0)) if chosen.late else 0,
+        chosen.late > 0 and _far(whole, chosen),
+        whole.delay,
+        chosen.complete,
+        chosen.after_end,
+        None,
+        unmet,
         instead if "complete" in unmet else None,
         sooner if _far(chosen, sooner) and "complete" not in unmet else None,
-    )  # fmt: skip
+    )
 
 
 def _chosen(rows: Sequence[Row], goals: Goals) -> Row:
@@ -194,17 +213,34 @@ def _tried(name: str, flow: Flow, number: int | None, found: Gathered, goals: Go
     lateness = all_delays(found.lateness.values())
     plan = None if number is None else flow.stages[number]
     time = None if plan is None else plan.inputs[0].time
-    told = Advice(name, True, found.events, pace(found)[0], delay_of(time), follows_delays(time), _quantiles(lateness),
-                  _slowest(found.lateness), (), None, wants, goals, len(found.batches))  # fmt: skip
+    told = Advice(
+        name,
+        True,
+        found.events,
+        pace(found)[0],
+        delay_of(time),
+        follows_delays(time),
+        _quantiles(lateness),
+        _slowest(found.lateness),
+        (),
+        None,
+        wants,
+        goals,
+        len(found.batches),
+    )
     if not isinstance(plan, Plan):
         return told
     trial = Trial(plan, found, goals, told.current)
     _search(trial)
     rows = sorted([*trial.rows, *([trial.as_it_is()] if moves(time) else [])], key=lambda row: row.delay)
     return replace(
-        told, rows=tuple(rows), recommended=_with_lateness(trial, goals), before=trial.before,
-        settling=trial.settling, endless=isinstance(plan.window, Global),
-    )  # fmt: skip
+        told,
+        rows=tuple(rows),
+        recommended=_with_lateness(trial, goals),
+        before=trial.before,
+        settling=trial.settling,
+        endless=isinstance(plan.window, Global),
+    )
 
 
 def _search(trial: Trial) -> None:

@@ -56,26 +56,38 @@ def _table(told: Advice) -> Iterator[str]:
     """The delays; where each was played, also what nine windows in ten held."""
     least, most = ("", "") if told.exact else (" at least", " at most")
     worst = f"{'9 in 10':>9}" if told.exact else ""
-    yield (f"{'delay':>10}  complete{least}{worst}  {'late' + most:>12}  {'share':>8}  {'answers after':>13}"
-           f"  {'held':>6}")  # fmt: skip
+    yield (
+        f"{'delay':>10}  complete{least}{worst}  {'late' + most:>12}  {'share':>8}  {'answers after':>13}  {'held':>6}"
+    )
     for row in told.rows:
         after = "-" if row.after_end is None else _brief(row.after_end)
         held = "-" if row.held is None else f"{'' if told.exact else '~'}{row.held:,}"
         complete = f"{_floor(row.complete if row.tells else None):>{len(least) + 8}}"
         worst = f"{_floor(row.worst if row.tells else None):>9}" if told.exact else ""
-        yield (f"{_brief(row.delay):>10}  {complete}{worst}  {row.late:>12,}  {_share(row.share):>8}  {after:>13}"
-               f"  {held:>6}{' now' if row.now else ''}")  # fmt: skip
+        yield (
+            f"{_brief(row.delay):>10}  {complete}{worst}  {row.late:>12,}  {_share(row.share):>8}  {after:>13}"
+            f"  {held:>6}{' now' if row.now else ''}"
+        )
 
 
 def _meaning(told: Advice) -> Iterator[str]:
     if not told.exact or told.endless:
         return
     first = told.rows[0]
-    yield ("complete: of all rows that came for a window, however late, the share that its on-time pane held; nine "
-           "windows in ten held the share beside it, or more")  # fmt: skip
+    yield (
+        "complete: of all rows that came for a window, however late, the share that its on-time pane held; nine "
+        "windows in ten held the share beside it, or more"
+    )
     out = [f"{told.before:,} began before the recording"] if told.before else []
-    out += [f"{first.open:,} were open at its end, or ended less than {_brief(told.settling)} before it"
-            if told.settling else f"{first.open:,} were open at its end"] if first.open else []  # fmt: skip
+    out += (
+        [
+            f"{first.open:,} were open at its end, or ended less than {_brief(told.settling)} before it"
+            if told.settling
+            else f"{first.open:,} were open at its end"
+        ]
+        if first.open
+        else []
+    )
     yield f"{many(first.windows or 0, 'window')} counted" + (f"; left out: {', '.join(out)}" if out else "")
     if any(not row.tells for row in told.rows) and first.tells:
         yield "a longer delay leaves more windows open; where too few are left, nothing is said of them"
@@ -86,9 +98,11 @@ def _not_enough(told: Advice) -> Iterator[str]:
     if told.endless:
         yield "no delay is recommended: a global window has no end, so that no pane of it is on time and no row late"
         return
-    yield (f"not enough to tell how complete on-time panes are: {many(first.windows or 0, 'window')} with "
-           f"{many(first.rows or 0, 'row')} can be looked at, and {WINDOWS} with {told.goals.rows:,} "
-           "are needed")  # fmt: skip
+    yield (
+        f"not enough to tell how complete on-time panes are: {many(first.windows or 0, 'window')} with "
+        f"{many(first.rows or 0, 'row')} can be looked at, and {WINDOWS} with {told.goals.rows:,} "
+        "are needed"
+    )
     yield "  let the sources have more events first, or have more of them tried: --rows"
 
 
@@ -129,16 +143,20 @@ def _unmet(one: Recommended, told: Advice) -> Iterator[str]:
     if "complete" in one.unmet and goals.latency is not None and one.instead is not None:
         there = one.instead
         after = "" if there.after_end is None else f", with which they come {_brief(there.after_end)} after the end"
-        yield (f"  cannot be had together: {_floor(goals.complete)} complete takes {_rule(there.delay)}{after}; within "
-               f"{_brief(goals.latency)} it is {_floor(one.complete)} at most")  # fmt: skip
+        yield (
+            f"  cannot be had together: {_floor(goals.complete)} complete takes {_rule(there.delay)}{after}; within "
+            f"{_brief(goals.latency)} it is {_floor(one.complete)} at most"
+        )
     elif "complete" in one.unmet:
         blind = any(not row.tells for row in told.rows)
         which = "no delay of which enough windows were over" if blind else "no delay"
         yield f"  cannot be had: {which} makes on-time panes {_floor(goals.complete)} complete; this one comes nearest"
     if "latency" in one.unmet and goals.latency is not None:
         soonest = min(row.after_end for row in told.rows if row.after_end is not None)
-        yield (f"  cannot be had: an answer within {_brief(goals.latency)}; without any delay it comes "
-               f"{_brief(soonest)} after the end, for the slowest partition is waited for")  # fmt: skip
+        yield (
+            f"  cannot be had: an answer within {_brief(goals.latency)}; without any delay it comes "
+            f"{_brief(soonest)} after the end, for the slowest partition is waited for"
+        )
     if "late" in one.unmet and goals.late is not None:
         yield f"  cannot be had: no more than {_share(goals.late)} late; this comes nearest"
 
@@ -149,15 +167,19 @@ def _verdict(one: Verdict) -> Iterator[str]:
         case wants.BATCH:
             yield "a stream? No: its sources end. A batch gives the same last answers, once, and nobody has to watch it"
         case wants.NOW_AND_THEN:
-            yield (f"a stream? No: events come in heaps, {_brief(facts['gap'])} apart. A run that catches up and ends, "
-                   "started after each, gives the same answers and costs nothing between")  # fmt: skip
+            yield (
+                f"a stream? No: events come in heaps, {_brief(facts['gap'])} apart. A run that catches up and ends, "
+                "started after each, gives the same answers and costs nothing between"
+            )
         case wants.PLAIN:
             yield "a stream? Not one with event time: each row is answered alone, and nothing is remembered"
             yield "  a plain consumer reacts in milliseconds, a micro-batch in about a second"
         case wants.SLOWER:
-            yield (f"a stream? A slower one: answers change every {_brief(facts['fresh'])} at most, and a batch runs "
-                   f"every {_brief(facts['batch_every'])}. One with {facts['fewer']:,} times fewer batches shows the "
-                   "same")  # fmt: skip
+            yield (
+                f"a stream? A slower one: answers change every {_brief(facts['fresh'])} at most, and a batch runs "
+                f"every {_brief(facts['batch_every'])}. One with {facts['fewer']:,} times fewer batches shows the "
+                "same"
+            )
         case _:
             yield "a stream? Yes" + _because(one)
     for line in one.instead:
@@ -198,7 +220,13 @@ def _brief(length: int) -> str:
         return f"{length / unit:.2g} {name}" if length < 100 * unit else f"{round(length / unit)} {name}"
     length = round(length / SECOND) * SECOND
     said = words(length).split()
-    for long, short in (("day", "d"), ("hour", "h"), ("minute", "min"), ("second", "s"), ("millisecond", "ms"),
-                        ("microsecond", "us")):  # fmt: skip
+    for long, short in (
+        ("day", "d"),
+        ("hour", "h"),
+        ("minute", "min"),
+        ("second", "s"),
+        ("millisecond", "ms"),
+        ("microsecond", "us"),
+    ):
         said = [short if one in (long, f"{long}s") else one for one in said]
     return " ".join(said[:4]) if length else "0 s"

@@ -143,8 +143,21 @@ class Trial:
         found = self.ends.judge(played, self.begun, self.settled)
         tells = found.windows >= WINDOWS and found.rows >= self.goals.rows
         share = played.late / max(self.found.events, 1)
-        return Row(delay, played.late, share, found.after_end, played.held, now, found.complete, found.median,
-                   found.worst, found.windows, found.rows, found.open, tells)  # fmt: skip
+        return Row(
+            delay,
+            played.late,
+            share,
+            found.after_end,
+            played.held,
+            now,
+            found.complete,
+            found.median,
+            found.worst,
+            found.windows,
+            found.rows,
+            found.open,
+            tells,
+        )
 
 
 def tried(plan: Plan, found: Gathered, waits: Sequence[int], current: int | None) -> list[Row]:
@@ -170,8 +183,11 @@ def counted(lateness: Lateness, seen: Sequence[Observation], waits: Sequence[int
 def delay_in(seen: Sequence[Observation]) -> int | None:
     """The delay that a run had: how far each partition's watermark was behind its newest event."""
     last: list[dict[str, Any]] = next((one.partitions for one in reversed(seen) if one.partitions), [])
-    found = [one["newest"] - one["watermark"] for one in last
-             if one["newest"] is not None and MIN_TIME < one["watermark"] < MAX_TIME]  # fmt: skip
+    found = [
+        one["newest"] - one["watermark"]
+        for one in last
+        if one["newest"] is not None and MIN_TIME < one["watermark"] < MAX_TIME
+    ]
     return median(found)
 
 

@@ -53,8 +53,11 @@ def verdict(flow: Flow | None, arriving: Arriving, name: str = "pipeline.py") ->
         return Verdict(PLAIN, facts)
     if fresh is not None and fresh >= MANY * arriving.batch_every:
         every = max(min(fresh // 2, HOUR) // SECOND, 1) * SECOND
-        return Verdict(SLOWER, {**facts, "fewer": every // arriving.batch_every},
-                       (f'penstock run {name} --batch-every "{words(every)}"',))  # fmt: skip
+        return Verdict(
+            SLOWER,
+            {**facts, "fewer": every // arriving.batch_every},
+            (f'penstock run {name} --batch-every "{words(every)}"',),
+        )
     return Verdict(STREAM, facts)
 
 
@@ -114,5 +117,8 @@ def arriving_batches(seen: Sequence[Observation]) -> Arriving:
     every = median([later.now - earlier.now for earlier, later in pairwise(seen)]) or SECOND
     spanned = seen[-1].now - seen[0].now if seen else 0
     read = sum(one.counts.get("read", 0) for one in seen)
-    return Arriving(median(gaps) if 2 * len(gaps) >= max(len(full) - 1, 1) else None,
-                    read * SECOND / spanned if spanned else None, max(every, 1))  # fmt: skip
+    return Arriving(
+        median(gaps) if 2 * len(gaps) >= max(len(full) - 1, 1) else None,
+        read * SECOND / spanned if spanned else None,
+        max(every, 1),
+    )

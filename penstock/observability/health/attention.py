@@ -19,11 +19,23 @@ __all__ = ["LEVELS", "NOTE", "URGENT", "WARNING", "Concern", "attention", "calm"
 Question = Callable[[Sequence[Observation], Situation], Iterator[Concern]]
 
 QUESTIONS: tuple[Question, ...] = (
-    run_checks.run, run_checks.stall, run_checks.unobserved, run_checks.replays,
-    event_time_checks.holding, event_time_checks.silence, event_time_checks.idle, event_time_checks.late,
-    load_checks.sinks, load_checks.lag, load_checks.batches, load_checks.log_notes,
-    data_checks.quarantine, data_checks.kept, data_checks.hot_keys, data_checks.state,
-)  # fmt: skip
+    run_checks.run,
+    run_checks.stall,
+    run_checks.unobserved,
+    run_checks.replays,
+    event_time_checks.holding,
+    event_time_checks.silence,
+    event_time_checks.idle,
+    event_time_checks.late,
+    load_checks.sinks,
+    load_checks.lag,
+    load_checks.batches,
+    load_checks.log_notes,
+    data_checks.quarantine,
+    data_checks.kept,
+    data_checks.hot_keys,
+    data_checks.state,
+)
 
 
 def attention(observed: Sequence[Observation], now: Situation) -> list[Concern]:

@@ -11,9 +11,23 @@ URGENT, WARNING, NOTE = LEVELS = ("urgent", "warning", "note")
 
 # What a concern may be about: a name for each that stays, so that machines can count them.
 ABOUT = (
-    "run", "stall", "sink", "silence", "watermark", "lag", "quarantine", "kept", "late", "state", "hot_key", "log",
-    "batches", "observing", "replay", "idle",
-)  # fmt: skip
+    "run",
+    "stall",
+    "sink",
+    "silence",
+    "watermark",
+    "lag",
+    "quarantine",
+    "kept",
+    "late",
+    "state",
+    "hot_key",
+    "log",
+    "batches",
+    "observing",
+    "replay",
+    "idle",
+)
 
 
 @dataclass(frozen=True, slots=True)

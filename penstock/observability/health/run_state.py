@@ -63,8 +63,13 @@ def situated(found: Standing, store: Store | None = None, at: float | None = Non
     stopped = owner is None or owner.released
     failed = None if owner is None else failure(files, owner.epoch)
     return Situation(
-        at=time.time() if at is None else at, name=found.name, alive=found.running, stopped=stopped,
-        finished=found.finished, batch=found.batch,
+        at=time.time() if at is None else at,
+        name=found.name,
+        alive=found.running,
+        stopped=stopped,
+        finished=found.finished,
+        batch=found.batch,
         who="the process that ran it" if owner is None else f"process {owner.pid} on {owner.host}",
-        waiting=found.waiting, failure=failed,
-    )  # fmt: skip
+        waiting=found.waiting,
+        failure=failed,
+    )

@@ -40,20 +40,30 @@ class Look:
         """The same as values that JSON has, of the batches a few numbers each."""
         last = self.last
         batches = [
-            {"batch": one.batch, "seconds": one.seconds, "elapsed": one.elapsed, "events": one.counts.get("read", 0),
-             "rows": one.rows, "shares": one.shares, "waited": one.waited, "replayed": one.replayed}
+            {
+                "batch": one.batch,
+                "seconds": one.seconds,
+                "elapsed": one.elapsed,
+                "events": one.counts.get("read", 0),
+                "rows": one.rows,
+                "shares": one.shares,
+                "waited": one.waited,
+                "replayed": one.replayed,
+            }
             for one in self.observed[-BATCHES_TOLD:]
-        ]  # fmt: skip
+        ]
         return {
             "situation": {**asdict(self.situation), "state": self.situation.state},
             "attention": [one.plain() for one in self.concerns],
             "overview": None if self.overview is None else self.overview.plain(),
             "partitions": [] if last is None else last.partitions,
-            "hot_keys": [] if last is None else [dict(zip(("key", "share", "error"), one, strict=True))
-                                                 for one in last.hot],
-            "sinks": {} if last is None else last.sinks, "ledgers": {} if last is None else last.ledgers,
+            "hot_keys": []
+            if last is None
+            else [dict(zip(("key", "share", "error"), one, strict=True)) for one in last.hot],
+            "sinks": {} if last is None else last.sinks,
+            "ledgers": {} if last is None else last.ledgers,
             "batches": batches,
-        }  # fmt: skip
+        }
 
 
 def look(observed: list[Observation], now: Situation) -> Look:

@@ -104,10 +104,17 @@ def _together(found: _Found) -> list[Batch]:
         if (made and made[-1].number != number + 1) or (made and not playable):
             break
         if playable:
-            made.append(Batch(
-                number, found.now[number], found.watermarks[number], found.watermarks.get(number + 1),
-                found.before.get(number, ()), found.upto.get(number - 1), found.upto[number],
-            ))  # fmt: skip
+            made.append(
+                Batch(
+                    number,
+                    found.now[number],
+                    found.watermarks[number],
+                    found.watermarks.get(number + 1),
+                    found.before.get(number, ()),
+                    found.upto.get(number - 1),
+                    found.upto[number],
+                )
+            )
     return made[::-1]
 
 

@@ -160,11 +160,25 @@ def _judged(replay: Replay, batch: Batch, there: Reached, record: Record) -> Eve
     refused = next((one for one in machine.rejected if (one.record.partition, one.record.offset) == place), None)
     taken = tuple(sorted(set(machine.taken.get(place, ()))))
     missed = refused.windows if refused is not None else tuple(_missed(plan, record.time, watermark, taken))
-    places = tuple(sorted((
-        Place(one, one in taken, plus(plan.window.complete_at(one.end), plan.lateness)) for one in {*taken, *missed}
-    ), key=lambda one: one.window))  # fmt: skip
-    told = EventWhy(event_of(plan, record), TAKEN if refused is None else LATE, batch.number, batch.now, watermark,
-                    key, min(watermark - record.time, MAX_TIME), places=places)  # fmt: skip
+    places = tuple(
+        sorted(
+            (
+                Place(one, one in taken, plus(plan.window.complete_at(one.end), plan.lateness))
+                for one in {*taken, *missed}
+            ),
+            key=lambda one: one.window,
+        )
+    )
+    told = EventWhy(
+        event_of(plan, record),
+        TAKEN if refused is None else LATE,
+        batch.number,
+        batch.now,
+        watermark,
+        key,
+        min(watermark - record.time, MAX_TIME),
+        places=places,
+    )
     if refused is None:
         return told
     time = there.one.time

@@ -88,8 +88,9 @@ class Reached:
         offsets = self.chunk.offsets[self.ready.places()[rows]].tolist()
         taken = from_arrow(self.ready.batch.take(pa.array(rows)), plan.schema)
         times = self.ready.times[rows].tolist()
-        return [Record(time, self.partition, offset, row)
-                for time, offset, row in zip(times, offsets, taken, strict=True)]  # fmt: skip
+        return [
+            Record(time, self.partition, offset, row) for time, offset, row in zip(times, offsets, taken, strict=True)
+        ]
 
 
 def reached(plan: Plan, one: Input, chunk: Chunk, now: int) -> Reached:

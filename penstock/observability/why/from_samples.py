@@ -86,17 +86,30 @@ def sampled_window(seen: Sequence[Observation], key: str, asked: str | None, sta
         if Window(pane["start"], pane["end"]) == window:
             batches.add(one.batch)
             following = after.get(one.batch + 1)
-            panes.append(SampledPane(
-                one.batch, one.now, _watermark(one, stage), None if following is None else following[stage],
-                pane["index"], pane["timing"], pane["final"], pane["op"], pane["text"],
-            ))  # fmt: skip
+            panes.append(
+                SampledPane(
+                    one.batch,
+                    one.now,
+                    _watermark(one, stage),
+                    None if following is None else following[stage],
+                    pane["index"],
+                    pane["timing"],
+                    pane["final"],
+                    pane["op"],
+                    pane["text"],
+                )
+            )
     stream = "panes" if stage == 0 else f"{stage}/panes"
     return SampledWindow(
-        key, window, tuple(panes), tuple(_events(seen, key, window, "dots")), tuple(_events(seen, key, window, "late")),
+        key,
+        window,
+        tuple(panes),
+        tuple(_events(seen, key, window, "dots")),
+        tuple(_events(seen, key, window, "late")),
         sum(len([pane for pane in one.panes if pane["stage"] == stage]) for one in seen if one.batch in batches),
         sum(one.rows.get(stream, 0) for one in seen if one.batch in batches),
         f"{seen[0].batch} to {seen[-1].batch}",
-    )  # fmt: skip
+    )
 
 
 def sampled_event(seen: Sequence[Observation], asked: str, stage: int = 0) -> SampledEvent:
@@ -122,19 +135,28 @@ def _event(one: Observation, held: dict[str, Any], fate: str, stage: int, seen: 
     watermark = _watermark(one, stage) if watermark is None else watermark
     event = Event(held["partition"], held["offset"], MIN_TIME if time is None else time, held.get("text", ""))
     return SampledEvent(
-        event, held.get("key", ""), fate, one.batch, one.now, watermark,
-        0 if time is None else min(watermark - time, MAX_TIME), held.get("why", ""),
-        tuple(Window(*window) for window in held.get("windows", ())), tuple(before.partitions if before else ()),
-    )  # fmt: skip
+        event,
+        held.get("key", ""),
+        fate,
+        one.batch,
+        one.now,
+        watermark,
+        0 if time is None else min(watermark - time, MAX_TIME),
+        held.get("why", ""),
+        tuple(Window(*window) for window in held.get("windows", ())),
+        tuple(before.partitions if before else ()),
+    )
 
 
 def _events(seen: Sequence[Observation], key: str, window: Window, kind: str) -> list[Event]:
     return [
         Event(held["partition"], held["offset"], held["event_time"], held["text"])
-        for one in seen for held in getattr(one, kind)
-        if held.get("key") == key and held.get("event_time") is not None
+        for one in seen
+        for held in getattr(one, kind)
+        if held.get("key") == key
+        and held.get("event_time") is not None
         and window.start <= held["event_time"] < max(window.end, window.start + 1)
-    ]  # fmt: skip
+    ]
 
 
 def _watermark(one: Observation, stage: int) -> int:

@@ -165,19 +165,32 @@ def _window(replay: Replay, machine: Watched, key: Key, window: Window) -> Windo
     plan, by_number = replay.plan, {one.number: one for one in replay.batches}
     # A window that grew into this one has shown panes before: they are told too, for they were withdrawn or went on.
     mine = [one for one in machine.fired if key_texts(plan, one.key) == key and _within(plan, one.window, window)]
-    held = next((windows[window] for one, windows in machine.windows.items()
-                 if key_texts(plan, one) == key and window in windows), None)  # fmt: skip
+    held = next(
+        (
+            windows[window]
+            for one, windows in machine.windows.items()
+            if key_texts(plan, one) == key and window in windows
+        ),
+        None,
+    )
     assert held is None or isinstance(held, Held)
     complete = plan.window.complete_at(window.end)
     return WindowWhy(
-        key, window, complete, plus(complete, plan.lateness),
+        key,
+        window,
+        complete,
+        plus(complete, plan.lateness),
         tuple(_pane(plan, by_number[one.batch], replay.stage, one) for one in mine),
-        tuple(event_of(plan, one.record) for one in machine.rejected
-              if window in one.windows and _mine(plan, key, one.record)),
+        tuple(
+            event_of(plan, one.record)
+            for one in machine.rejected
+            if window in one.windows and _mine(plan, key, one.record)
+        ),
         None if held is None else held.records,
         () if held is None else tuple(event_of(plan, one) for one in held.fresh),
-        numbers(replay.batches), replay.rows,
-    )  # fmt: skip
+        numbers(replay.batches),
+        replay.rows,
+    )
 
 
 def _within(plan: Plan, one: Window, window: Window) -> bool:
@@ -188,11 +201,20 @@ def _pane(plan: Plan, batch: Batch, stage: int, one: Fired) -> PaneWhy:
     pane = one.pane
     withdrawn = tuple(Withdrawn(gone.window, gone.index, _answer(gone)) for gone in one.withdrawn)
     return PaneWhy(
-        one.batch, one.now, one.watermark, batch.next_watermark(stage), one.window,
-        None if pane is None else pane.index, "" if pane is None else pane.timing, pane is not None and pane.final,
-        "" if pane is None else _answer(pane), tuple(event_of(plan, record) for record in one.new),
-        len(one.members), withdrawn, one.because,
-    )  # fmt: skip
+        one.batch,
+        one.now,
+        one.watermark,
+        batch.next_watermark(stage),
+        one.window,
+        None if pane is None else pane.index,
+        "" if pane is None else pane.timing,
+        pane is not None and pane.final,
+        "" if pane is None else _answer(pane),
+        tuple(event_of(plan, record) for record in one.new),
+        len(one.members),
+        withdrawn,
+        one.because,
+    )
 
 
 def event_of(plan: Plan, record: Record) -> Event:

@@ -84,8 +84,9 @@ class Replay:
             run.clock.stages = [batch.watermark(number) for number in numbers]
             run.clock.watermark = MIN_TIME
             read = {one.source.name for one in run.flow.inputs}
-            found = [a for one, chunk in self.again.chunks(batch) if one.source.name in read
-                     for a in arrivals(one, chunk)]  # fmt: skip
+            found = [
+                a for one, chunk in self.again.chunks(batch) if one.source.name in read for a in arrivals(one, chunk)
+            ]
             self.rows += len(found)
             run.batch(found, Tick(batch.now))
         return machine
@@ -174,8 +175,10 @@ def stage_of(flow: Flow, asked: int | None) -> int:
 def key_texts(plan: Plan, key: Sequence[Any]) -> Key:
     """A key of the reference's as texts."""
     types = [column.type for column in plan.key_schema.columns]
-    return tuple(value_text(to_datetime(value) if kind == "timestamp" and value is not None else value)
-                 for value, kind in zip(key, types, strict=True))  # fmt: skip
+    return tuple(
+        value_text(to_datetime(value) if kind == "timestamp" and value is not None else value)
+        for value, kind in zip(key, types, strict=True)
+    )
 
 
 def refuse_key(plan: Plan, key: Key) -> None:

@@ -71,8 +71,20 @@ class Watched(Machine):
         made = self.panes[before:]
         pane = next((one for one in made if one.op > 0), None)
         withdrawn = tuple(one for one in made if one.op < 0)
-        self.fired.append(Fired(self.batch, self.now, self.watermark, key, open_.window, pane, withdrawn,
-                                tuple(open_.fresh), tuple(open_.members), tuple(why)))  # fmt: skip
+        self.fired.append(
+            Fired(
+                self.batch,
+                self.now,
+                self.watermark,
+                key,
+                open_.window,
+                pane,
+                withdrawn,
+                tuple(open_.fresh),
+                tuple(open_.members),
+                tuple(why),
+            )
+        )
         open_.fresh = []
 
     def new(self, window: Window) -> Open:

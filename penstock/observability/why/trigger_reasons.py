@@ -25,8 +25,15 @@ from penstock.types.timestamps import plus
 
 # Kinds of reasons, which `words` puts into words.
 WATERMARK, NEW, COUNTED, WAITED, TICKED, HELD, EXPIRED, UNSHOWN = (
-    "watermark", "new", "counted", "waited", "ticked", "held", "expired", "unshown"
-)  # fmt: skip
+    "watermark",
+    "new",
+    "counted",
+    "waited",
+    "ticked",
+    "held",
+    "expired",
+    "unshown",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,14 @@ from penstock.types.timestamps import MAX_TIME, MIN_TIME
 # How the watermark came to pass: the input ended; the event's partition was not known yet, or had stepped aside; all
 # were silent; its own partition was ahead; rows or the clock say it; nobody knows any more.
 ENDED, UNKNOWN, ASIDE, SILENT, AHEAD, SAID, FORGOTTEN = (
-    "ended", "unknown", "aside", "silent", "ahead", "said", "forgotten"
-)  # fmt: skip
+    "ended",
+    "unknown",
+    "aside",
+    "silent",
+    "ahead",
+    "said",
+    "forgotten",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +78,9 @@ def driver(batches: Sequence[Batch], stage: int, partition: str, time: TimeBase,
     return Driver(kind, passed.number, passed.now, watermark, own, slowest)
 
 
-def saves(batches: Sequence[Batch], stage: int, partition: str, time: TimeBase, past: int, lateness: int,
-          sources: int) -> Saves:  # fmt: skip
+def saves(
+    batches: Sequence[Batch], stage: int, partition: str, time: TimeBase, past: int, lateness: int, sources: int
+) -> Saves:
     """What would have kept W below an instant in the last of these batches, in which an event came."""
     last = batches[-1]
     watermark = last.watermark(stage)

@@ -78,5 +78,6 @@ def dedup_rule(*, within: Duration | None = None, keep: str = "first", lateness:
             "of rows that say the same, the first or the last is kept",
             did_you_mean(str(keep), KEEPS, 'write keep="first" or keep="last"'),
         )
-    return Dedup(not_negative(within, "within"), "first" if keep == "first" else "last",
-                 not_negative(lateness, "lateness"))  # fmt: skip
+    return Dedup(
+        not_negative(within, "within"), "first" if keep == "first" else "last", not_negative(lateness, "lateness")
+    )

@@ -143,9 +143,19 @@ def unanswered(rule: Enrich, question: Mapping[str, Any], reason: str) -> DataEr
 
 
 def enrich_rule(
-    function: Any, *, output: str | Schema | None, on: str | Sequence[str] | None, concurrency: int, timeout: Duration,
-    retries: int, backoff: Duration, give_up: Duration, cache: Duration | None, cache_rows: int, on_error: str,
-) -> Enrich:  # fmt: skip
+    function: Any,
+    *,
+    output: str | Schema | None,
+    on: str | Sequence[str] | None,
+    concurrency: int,
+    timeout: Duration,
+    retries: int,
+    backoff: Duration,
+    give_up: Duration,
+    cache: Duration | None,
+    cache_rows: int,
+    on_error: str,
+) -> Enrich:
     """The rule of `.enrich(function, output=…, …)`, checked as far as it can be without its stream."""
     _check_function(function)
     if output is None:
@@ -159,9 +169,12 @@ def enrich_rule(
             did_you_mean(str(on_error), ON_ERROR, 'write on_error="quarantine", "null" or "fail"'),
         )
     asking = Asking(
-        _number(concurrency, "concurrency", 1), positive(timeout, "timeout"), _number(retries, "retries", 0),
-        not_negative(backoff, "backoff"), positive(give_up, "give_up"),
-    )  # fmt: skip
+        _number(concurrency, "concurrency", 1),
+        positive(timeout, "timeout"),
+        _number(retries, "retries", 0),
+        not_negative(backoff, "backoff"),
+        positive(give_up, "give_up"),
+    )
     lasting = None if cache is None else positive(cache, "cache")
     found = next(one for one in ON_ERROR if one == on_error)
     return Enrich(function, schema(output), _asked_of(on), asking, lasting, _number(cache_rows, "cache_rows", 1), found)

@@ -180,9 +180,12 @@ class Join(Operator):
     def binding(self, sides: Sequence[Side]) -> dict[str, str]:
         left, right = sides
         return {
-            "join": self.how, "reach": self.reach.binding, "left": str(left.schema), "right": str(right.schema),
+            "join": self.how,
+            "reach": self.reach.binding,
+            "left": str(left.schema),
+            "right": str(right.schema),
             "on": ", ".join(f"{a} = {b}" for a, b in zip(left.keys, right.keys, strict=True)),
-        }  # fmt: skip
+        }
 
     def _by_column(self) -> tuple[str, ...]:
         """Which limits are columns."""
@@ -193,9 +196,15 @@ class Join(Operator):
 
 
 def join_rule(
-    *, between: tuple[Limit, Limit] | None = None, window: WindowRule | None = None, how: How = "inner",
-    keep: str | None = None, inclusive: tuple[bool, bool] = (True, True), prefix: str = "", lateness: Duration = "0",
-) -> Join:  # fmt: skip
+    *,
+    between: tuple[Limit, Limit] | None = None,
+    window: WindowRule | None = None,
+    how: How = "inner",
+    keep: str | None = None,
+    inclusive: tuple[bool, bool] = (True, True),
+    prefix: str = "",
+    lateness: Duration = "0",
+) -> Join:
     """The rule of a join.
 
     >>> join_rule(between=("0", "5 minutes"), how="left").pads

@@ -84,10 +84,18 @@ class Match(Operator):
     def binding(self, sides: Sequence[Side]) -> dict[str, str]:
         """The events that wait, and what decides what is stored of a partial match; what was passed stays passed."""
         output = ", ".join(f"{name} = {shown(node)}" for name, node in self.output)
-        bound = {"pattern": str(self.pattern), "output": output, "skip": str(self.skip),
-                 "events": str(sides[0].schema), "lateness": words(self.lateness)}  # fmt: skip
-        asked = {test.step.name: "the event" if test.plain else "the event and the match"
-                 for test in self.tests(sides[0]) if test.function is not None}  # fmt: skip
+        bound = {
+            "pattern": str(self.pattern),
+            "output": output,
+            "skip": str(self.skip),
+            "events": str(sides[0].schema),
+            "lateness": words(self.lateness),
+        }
+        asked = {
+            test.step.name: "the event" if test.plain else "the event and the match"
+            for test in self.tests(sides[0])
+            if test.function is not None
+        }
         if asked:
             bound["functions"] = ", ".join(f"{name} of {what}" for name, what in asked.items())
         return bound
@@ -122,9 +130,16 @@ class Match(Operator):
         return type_of(one.node, one.schema(side.schema, f"the output {name!r}"), f"the output {name!r}")
 
 
-def match(pattern: Pattern, *, output: Mapping[str, str | Col | Node] | None = None, skip: Skip | None = None,
-          timeouts: bool = False, lateness: Duration = "0", keep: str | None = None,
-          limit: int = LIMIT) -> Match:  # fmt: skip
+def match(
+    pattern: Pattern,
+    *,
+    output: Mapping[str, str | Col | Node] | None = None,
+    skip: Skip | None = None,
+    timeouts: bool = False,
+    lateness: Duration = "0",
+    keep: str | None = None,
+    limit: int = LIMIT,
+) -> Match:
     """The rule of `.match(...)`: a pattern and what is done with it."""
     if not isinstance(pattern, Pattern):
         raise PlanError(
@@ -156,8 +171,7 @@ def match(pattern: Pattern, *, output: Mapping[str, str | Col | Node] | None = N
         raise PlanError(f"keep is {keep!r}", 'there is one word for it: "forever"', 'write keep="forever"')
     nodes = tuple((name, said(one)) for name, one in output.items())
     forever: Literal["forever"] | None = "forever" if keep else None
-    return Match(pattern, nodes, skip or past_last(), timeouts, not_negative(lateness, "lateness"), forever,
-                 limit)  # fmt: skip
+    return Match(pattern, nodes, skip or past_last(), timeouts, not_negative(lateness, "lateness"), forever, limit)
 
 
 def refs_of(reads: Sequence[Read | None]) -> tuple[Ref, ...]:
@@ -230,9 +244,10 @@ def _check_length(rule: Match) -> None:
         )
     if asked.length is None and rule.timeouts:
         raise PlanError(
-            "time-outs of a pattern without within", "a time-out is a match that within has ended",
+            "time-outs of a pattern without within",
+            "a time-out is a match that within has ended",
             'write .within("5 minutes")',
-        )  # fmt: skip
+        )
 
 
 def _check_end(asked: Pattern) -> None:

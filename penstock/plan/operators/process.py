@@ -125,8 +125,11 @@ class Process(Operator):
                 f'write .key_by("user").process({self.name}())',
             )
         self.outputs(sides)
-        said = [f"{name} of {self.name} has no ttl: it is kept for every key until the function clears it"
-                for name, field in fields_of(self.function).items() if field.ttl is None]  # fmt: skip
+        said = [
+            f"{name} of {self.name} has no ttl: it is kept for every key until the function clears it"
+            for name, field in fields_of(self.function).items()
+            if field.ttl is None
+        ]
         for rules in sides[1:]:
             check_deleted(self.deleted, rules, "process")
             if self.deleted is None:
@@ -148,8 +151,9 @@ class Process(Operator):
 
     def holds(self, sides: Sequence[Side]) -> tuple[str, ...]:
         """Each field, the timers, and what waits to be in order."""
-        said = [f"{name}: a {field.kind} for each key, {_until(field)}"
-                for name, field in fields_of(self.function).items()]  # fmt: skip
+        said = [
+            f"{name}: a {field.kind} for each key, {_until(field)}" for name, field in fields_of(self.function).items()
+        ]
         if has_timers(self.function):
             said.append("timers of each key, until they fire or are cancelled")
         if self.ordered:
@@ -246,8 +250,9 @@ def _check_function(function: Any) -> None:
 
 
 def _check_field(function: KeyedFunction, name: str, field: str) -> None:
-    over = [base for base in type(function).__mro__[1:]
-            if field in vars(base) and not isinstance(vars(base)[field], Field)]  # fmt: skip
+    over = [
+        base for base in type(function).__mro__[1:] if field in vars(base) and not isinstance(vars(base)[field], Field)
+    ]
     if over:
         raise PlanError(
             f"the field {field!r} of {name} hides {over[0].__name__}.{field}",
@@ -287,5 +292,8 @@ def _until(field: Field) -> str:
 def unknown_output(name: object, known: Sequence[str]) -> tuple[str, str, str]:
     """The refusal of an output that a function did not declare."""
     why = f"it declares: {', '.join(known)}" if known else "it declares none but its main one"
-    return (f"emit_to was given {name!r}, which is not an output of the function", why,
-            did_you_mean(str(name), known, "declare it in sides"))  # fmt: skip
+    return (
+        f"emit_to was given {name!r}, which is not an output of the function",
+        why,
+        did_you_mean(str(name), known, "declare it in sides"),
+    )

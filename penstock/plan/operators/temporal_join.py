@@ -50,9 +50,11 @@ class TemporalJoin(Operator):
     def binding(self, sides: Sequence[Side]) -> dict[str, str]:
         left, right = sides
         return {
-            "temporal_join": self.deleted or "", "left": str(left.schema), "right": str(right.schema),
+            "temporal_join": self.deleted or "",
+            "left": str(left.schema),
+            "right": str(right.schema),
             "on": ", ".join(f"{a} = {b}" for a, b in zip(left.keys, right.keys, strict=True)),
-        }  # fmt: skip
+        }
 
 
 def temporal_rule(

@@ -22,7 +22,22 @@ from penstock.playground.lessons import (
 )
 
 ORDER = (
-    two_clocks, windows, watermark_delay, lateness, accumulation_modes, sessions, idle_partition, bad_clock, joins,
-    temporal_join, patterns, hot_key, delivery, log, backpressure, kappa_lambda, trade_offs,
-)  # fmt: skip
+    two_clocks,
+    windows,
+    watermark_delay,
+    lateness,
+    accumulation_modes,
+    sessions,
+    idle_partition,
+    bad_clock,
+    joins,
+    temporal_join,
+    patterns,
+    hot_key,
+    delivery,
+    log,
+    backpressure,
+    kappa_lambda,
+    trade_offs,
+)
 LESSONS: dict[str, Lesson] = {one.LESSON.id: one.LESSON for one in ORDER}

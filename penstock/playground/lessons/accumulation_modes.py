@@ -82,8 +82,10 @@ def scene(values: Values) -> Scene:
     truth = sum(event.points for event in _events(values))
     counted = sum(int(dot.text) for dot in runs["discarding"].plane.dots if dot.fate == "counted")
     columns = ("at", "mode", "pane", "a consumer that adds", "a consumer that replaces")
-    notes = {mode: f"adds: {added(run.script.panes)}; replaces: {sum(kept(run.script.panes).values())}"
-             for mode, run in runs.items()}  # fmt: skip
+    notes = {
+        mode: f"adds: {added(run.script.panes)}; replaces: {sum(kept(run.script.panes).values())}"
+        for mode, run in runs.items()
+    }
     return Scene(
         runs["discarding"].steps(),
         (
@@ -96,7 +98,7 @@ def scene(values: Values) -> Scene:
             *(Figure(mode, str(added(run.script.panes)), "to a consumer that adds") for mode, run in runs.items()),
             Figure("waited", _waited(runs["discarding"]), "from the first event to the on-time pane"),
         ),
-    )  # fmt: skip
+    )
 
 
 def code(values: Values) -> str:
@@ -116,10 +118,17 @@ LESSON = Lesson(
         "discarding ones.",
     ),
     controls=(
-        Choice("early", "early panes", (
-            ("1 minute", "every minute"), ("30 seconds", "every 30 seconds"), ("count", "with every event"),
-            ("never", "none"),
-        ), "1 minute"),
+        Choice(
+            "early",
+            "early panes",
+            (
+                ("1 minute", "every minute"),
+                ("30 seconds", "every 30 seconds"),
+                ("count", "with every event"),
+                ("never", "none"),
+            ),
+            "1 minute",
+        ),
         Slider("late", "late events for a late pane", 1, 2, 1),
         Slider("passes", "the watermark passes the end after", 30, 240, 90, 10, "seconds"),
         Slider("lateness", "lateness", 0, 4, 4, 1, "minutes"),
@@ -135,4 +144,4 @@ LESSON = Lesson(
     ),
     play=scene,
     code=code,
-)  # fmt: skip
+)

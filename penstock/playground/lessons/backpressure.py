@@ -78,8 +78,13 @@ def scene(values: Values) -> Scene:
     much = values["rate"] * (values["target"] if values["way"] == "pull" else 1)
     waits = log if values["way"] == "pull" else memory
     behind = next((n * TICK for n in range(TICKS - 1, -1, -1) if waits[n] > much), 0)
-    steps = [Step(f"second {n * TICK}: {_state(n * TICK)}; {log[n]:,.0f} thousand rows in the log, {memory[n]:,.0f} "
-                  f"thousand in memory") for n in range(TICKS)]  # fmt: skip
+    steps = [
+        Step(
+            f"second {n * TICK}: {_state(n * TICK)}; {log[n]:,.0f} thousand rows in the log, {memory[n]:,.0f} "
+            f"thousand in memory"
+        )
+        for n in range(TICKS)
+    ]
     return Scene(
         steps,
         (
@@ -89,12 +94,15 @@ def scene(values: Values) -> Scene:
         (
             Figure("in memory at most", f"{max(memory):,.0f} thousand", "rows"),
             Figure("in the log at most", f"{max(log):,.0f} thousand", "rows"),
-            Figure("caught up after", f"{max(behind - SLOW[1], 0)} s" if behind < (TICKS - 1) * TICK else "not yet",
-                   "since the sink is well again"),
+            Figure(
+                "caught up after",
+                f"{max(behind - SLOW[1], 0)} s" if behind < (TICKS - 1) * TICK else "not yet",
+                "since the sink is well again",
+            ),
             Figure("time in the sink", f"{min(100 * course.writing / (TICKS * TICK), 100):.0f} %"),
             Figure("lost", f"{course.lost / 1000:,.0f} thousand", "rows that did not fit into memory"),
         ),
-    )  # fmt: skip
+    )
 
 
 def _state(second: int) -> str:
@@ -136,4 +144,4 @@ LESSON = Lesson(
     code=code,
     model="A model: time, rows and the sink are numbers here. How much a batch takes is decided by the very function "
     "that decides it in a run on Spark.",
-)  # fmt: skip
+)

@@ -68,10 +68,17 @@ LESSON = Lesson(
         "within it moves the line by at most that much.",
     ),
     controls=(
-        Choice("max_skew", "max_skew", (
-            ("None", "none: any event is believed"), ("1 minute", "1 minute"), ("5 minutes", "5 minutes"),
-            ("1 hour", "1 hour (the default)"),
-        ), "None"),
+        Choice(
+            "max_skew",
+            "max_skew",
+            (
+                ("None", "none: any event is believed"),
+                ("1 minute", "1 minute"),
+                ("5 minutes", "5 minutes"),
+                ("1 hour", "1 hour (the default)"),
+            ),
+            "None",
+        ),
         Slider("ahead", "the bad clock is ahead by", 0, 600, 240, 2, "minutes"),
         Slider("when", "it speaks at minute", 1, 9, 4),
         seed(11),
@@ -83,4 +90,4 @@ LESSON = Lesson(
     ),
     play=scene,
     code=code,
-)  # fmt: skip
+)

@@ -95,8 +95,12 @@ def scene(values: Values) -> Scene:
         rows.append((number, (f"batch {batch}", *said.values())))
         for mode, worker in workers.items():
             counters[mode].append(float(worker.sink.counter))
-        steps.append(Step(f"batch {batch}, {'kill -9' if phase == 'kill' else phase}: " + "; ".join(
-            f"{MODES[mode]} {text}" for mode, text in said.items())))  # fmt: skip
+        steps.append(
+            Step(
+                f"batch {batch}, {'kill -9' if phase == 'kill' else phase}: "
+                + "; ".join(f"{MODES[mode]} {text}" for mode, text in said.items())
+            )
+        )
     truth = sum(sizes)
     bars = tuple((name, tuple(counters[mode])) for mode, name in MODES.items())
     return Scene(
@@ -149,10 +153,18 @@ LESSON = Lesson(
         "differs.",
     ),
     controls=(
-        Choice("kill", "kill -9", (
-            ("between", "between the first and the second action"), ("write", "in the middle of the write"),
-            ("before", "before the first action"), ("after", "after the second action"), ("never", "never"),
-        ), "between"),
+        Choice(
+            "kill",
+            "kill -9",
+            (
+                ("between", "between the first and the second action"),
+                ("write", "in the middle of the write"),
+                ("before", "before the first action"),
+                ("after", "after the second action"),
+                ("never", "never"),
+            ),
+            "between",
+        ),
         Slider("batch", "in batch", 1, BATCHES, 3),
         seed(6),
     ),
@@ -166,4 +178,4 @@ LESSON = Lesson(
     code=code,
     model="A model: the order of writing and marking is played here by a few lines of Python. What the real sinks do "
     "under real kills is tested by make faults and penstock prove.",
-)  # fmt: skip
+)

@@ -71,10 +71,18 @@ def scene(values: Values) -> Scene:
     traffic = Counter(event.team for events in raw for event in events)
     last = BATCHES - 1
     rows: Rows = [
-        (last, (team, f"{100 * many / (BATCHES * PER_BATCH):.0f} %", str(shard_of((team,), values["shards"])),
-                str(plain[team]), str(short[team])))
+        (
+            last,
+            (
+                team,
+                f"{100 * many / (BATCHES * PER_BATCH):.0f} %",
+                str(shard_of((team,), values["shards"])),
+                str(plain[team]),
+                str(short[team]),
+            ),
+        )
         for team, many in traffic.most_common()
-    ]  # fmt: skip
+    ]
     most, all_of = max(values[-1] for _, values in bars), sum(values[-1] for _, values in bars)
     steps = [
         Step(f"batch {n + 1}: {len(raw[n])} events read, {len(sent[n])} rows over the shuffle") for n in range(BATCHES)
@@ -83,15 +91,18 @@ def scene(values: Values) -> Scene:
         steps,
         (
             Bars("Rows that each shard receives", "rows", bars),
-            Table("Each key, and its answer by both ways",
-                  ("key", "share of events", "shard", "points, rows sent", "points, combined"), tuple(rows)),
+            Table(
+                "Each key, and its answer by both ways",
+                ("key", "share of events", "shard", "points, rows sent", "points, combined"),
+                tuple(rows),
+            ),
         ),
         (
             Figure("rows over the shuffle", f"{all_of:.0f}", f"of {BATCHES * PER_BATCH} events"),
             Figure("the busiest shard", f"{most:.0f}", f"{100 * most / all_of:.0f} % of all rows"),
             Figure("answers equal", "yes" if plain == short else "no"),
         ),
-    )  # fmt: skip
+    )
 
 
 def code(values: Values) -> str:
@@ -114,9 +125,9 @@ LESSON = Lesson(
         "no such way out.",
     ),
     controls=(
-        Choice("combine", "rows are", (
-            ("never", "sent as they come"), ("before", "combined before the shuffle")
-        ), "never"),
+        Choice(
+            "combine", "rows are", (("never", "sent as they come"), ("before", "combined before the shuffle")), "never"
+        ),
         Slider("share", "the hot key's share", 0, 95, 80, 5, "%"),
         Slider("tasks", "tasks that read", 1, 8, 4),
         Slider("shards", "shards", 2, 8, 4),
@@ -131,4 +142,4 @@ LESSON = Lesson(
     code=code,
     model="A model: how rows travel is counted here, not run on Spark. Both answers are the reference engine's, and "
     "the shard of a key is the real one.",
-)  # fmt: skip
+)

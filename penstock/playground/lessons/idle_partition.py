@@ -68,7 +68,7 @@ def scene(values: Values) -> Scene:
             Figure("late", str(len(run.script.late))),
             Figure("open at the end", str(run.held[-1]), "windows that wait"),
         ),
-    )  # fmt: skip
+    )
 
 
 def code(values: Values) -> str:
@@ -87,10 +87,17 @@ LESSON = Lesson(
         "back, that is late.",
     ),
     controls=(
-        Choice("idle", "idle after", (
-            ("None", "never: wait for ever"), ("30 seconds", "30 seconds"), ("1 minute", "1 minute"),
-            ("3 minutes", "3 minutes"),
-        ), "None"),
+        Choice(
+            "idle",
+            "idle after",
+            (
+                ("None", "never: wait for ever"),
+                ("30 seconds", "30 seconds"),
+                ("1 minute", "1 minute"),
+                ("3 minutes", "3 minutes"),
+            ),
+            "None",
+        ),
         Slider("silent", "the second partition falls silent at minute", 1, 10, 4),
         Slider("back", "and is back at minute (0: never)", 0, 11, 0),
         Choice("brings", "it then brings", (("fresh", "only what is new"), ("backlog", "all it held back")), "fresh"),
@@ -104,4 +111,4 @@ LESSON = Lesson(
     ),
     play=scene,
     code=code,
-)  # fmt: skip
+)

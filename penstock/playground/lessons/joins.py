@@ -21,10 +21,15 @@ from penstock.types.timestamps import show
 MINUTES = 14
 # One impression, clicks around the edges of its range, an impression that nobody clicks on, and a pair that moves W.
 EDGES = (
-    ("clicks", "ad 1", "09:59:00"), ("impressions", "ad 1", "10:00:00"), ("clicks", "ad 1", "10:03:00"),
-    ("clicks", "ad 1", "10:05:00"), ("clicks", "ad 1", "10:05:01"), ("impressions", "ad 2", "10:20:00"),
-    ("impressions", "ad 3", "10:32:00"), ("clicks", "ad 3", "10:33:00"),
-)  # fmt: skip
+    ("clicks", "ad 1", "09:59:00"),
+    ("impressions", "ad 1", "10:00:00"),
+    ("clicks", "ad 1", "10:03:00"),
+    ("clicks", "ad 1", "10:05:00"),
+    ("clicks", "ad 1", "10:05:01"),
+    ("impressions", "ad 2", "10:20:00"),
+    ("impressions", "ad 3", "10:32:00"),
+    ("clicks", "ad 3", "10:33:00"),
+)
 TIMES = {"impressions": "at", "clicks": "clicked_at"}
 
 
@@ -105,8 +110,17 @@ def scene(values: Values) -> Scene:
         marks.append(Mark(now, script.W))
         outcome = script.batch([_row(one) for one in read], now=now)
         late = {(row.source, row.row["ad"], row.row[TIMES[row.source]]) for row in outcome.late}
-        dots += [Dot(one.at, now, one.ad, one.ad.removeprefix("ad "), one.source,
-                     LATE if (one.source, one.ad, one.at) in late else COUNTED) for one in read]  # fmt: skip
+        dots += [
+            Dot(
+                one.at,
+                now,
+                one.ad,
+                one.ad.removeprefix("ad "),
+                one.source,
+                LATE if (one.source, one.ad, one.at) in late else COUNTED,
+            )
+            for one in read
+        ]
         rows += [(len(steps), _given(dict(given.row), now)) for given in outcome.rows]
         held.append(script.run.open_windows())
         said = f"{len(read)} read; W {show(marks[-1].watermark)}; {len(outcome.rows)} given; {held[-1]} held"
@@ -141,10 +155,18 @@ LESSON = Lesson(
         "those that waited in vain.",
     ),
     controls=(
-        Choice("how", "kind of join", (
-            ("left", "left: every impression"), ("inner", "inner: pairs alone"), ("full", "full: both sides"),
-            ("semi", "semi: impressions that were clicked"), ("anti", "anti: those that were not"),
-        ), "left"),
+        Choice(
+            "how",
+            "kind of join",
+            (
+                ("left", "left: every impression"),
+                ("inner", "inner: pairs alone"),
+                ("full", "full: both sides"),
+                ("semi", "semi: impressions that were clicked"),
+                ("anti", "anti: those that were not"),
+            ),
+            "left",
+        ),
         Slider("within", "clicks within", 1, 8, 4, 1, "minutes"),
         Choice("story", "what happened", (("made", "made up by the seed"), ("edges", "clicks at the edges")), "made"),
         Slider("delay", "delay of the watermark", 0, 180, 30, 10, "seconds"),
@@ -161,4 +183,4 @@ LESSON = Lesson(
     play=scene,
     code=code,
     dragged="delay",
-)  # fmt: skip
+)

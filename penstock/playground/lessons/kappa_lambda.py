@@ -105,8 +105,10 @@ def scene(values: Values) -> Scene:
     caught = next((n for n in range(begins, len(cut)) if _level(again, n - begins, cut)), len(cut))
     kappa = [mended[n] if n >= caught else wrong[n] for n in range(len(cut))]
     both = _lambda(values, cut)
-    steps = [Step(f"{show(batch.now)}: true {truth[n]}, Kappa serves {kappa[n]}, Lambda serves {both[n]}", batch.now)
-             for n, batch in enumerate(cut)]  # fmt: skip
+    steps = [
+        Step(f"{show(batch.now)}: true {truth[n]}, Kappa serves {kappa[n]}, Lambda serves {both[n]}", batch.now)
+        for n, batch in enumerate(cut)
+    ]
     lines = (("true", truth), ("Kappa", kappa), ("Lambda", both), ("being replayed", mended))
     return Scene(
         steps,
@@ -160,9 +162,12 @@ LESSON = Lesson(
         Slider("fix", "the bug is fixed at minute", 2, 12, 6),
         Slider("speed", "the replay is quicker by", 2, 20, 6, 1, "times"),
         Slider("nightly", "Lambda's batch runs every", 2, 12, 5, 1, "minutes"),
-        Choice("fixed", "in Lambda the bug is fixed in", (
-            ("both", "both programs"), ("batch", "the batch program alone"), ("speed", "the speed path alone")
-        ), "both"),
+        Choice(
+            "fixed",
+            "in Lambda the bug is fixed in",
+            (("both", "both programs"), ("batch", "the batch program alone"), ("speed", "the speed path alone")),
+            "both",
+        ),
         seed(8),
     ),
     presets=(
@@ -173,4 +178,4 @@ LESSON = Lesson(
     ),
     play=scene,
     code=code,
-)  # fmt: skip
+)

@@ -17,20 +17,43 @@ PHONE = tuple((f"14:32:{n * 60 // 200:02d}", "14:47:00", "phone") for n in range
 # Each story: the window's size, and its events as (happened, seen, whose).
 STORIES: dict[str, tuple[str, tuple[tuple[str, str, str], ...]]] = {
     "phone": ("1 minute", (*OTHERS, *PHONE)),
-    "again": ("1 minute", (
-        ("14:32:20", "14:35:00", "red"), ("14:37:00", "14:38:00", "red"), ("14:32:40", "14:50:00", "red"))),
-    "two": ("5 minutes", (
-        ("09:56:00", "09:56:10", "red"), ("10:02:00", "10:02:10", "red"), ("10:06:30", "10:06:40", "red"),
-        ("09:58:00", "10:07:00", "red"), ("09:58:30", "10:07:00", "red"))),
-    "edge": ("30 seconds", (
-        ("12:00:10", "12:00:12", "red"), ("12:00:49", "12:00:51", "red"), ("12:00:50", "12:00:53", "red"),
-        ("12:00:29", "12:00:55", "red"))),
-    "together": ("30 seconds", (
-        ("12:00:10", "12:00:12", "red"), ("12:00:49", "12:00:51", "red"), ("12:00:50", "12:00:53", "red"),
-        ("12:00:29", "12:00:53", "red"))),
-    "half": ("5 minutes", (
-        ("10:02:00", "10:02:04", "red"), ("10:05:29", "10:05:31", "red"), ("10:05:30", "10:05:33", "red"))),
-}  # fmt: skip
+    "again": (
+        "1 minute",
+        (("14:32:20", "14:35:00", "red"), ("14:37:00", "14:38:00", "red"), ("14:32:40", "14:50:00", "red")),
+    ),
+    "two": (
+        "5 minutes",
+        (
+            ("09:56:00", "09:56:10", "red"),
+            ("10:02:00", "10:02:10", "red"),
+            ("10:06:30", "10:06:40", "red"),
+            ("09:58:00", "10:07:00", "red"),
+            ("09:58:30", "10:07:00", "red"),
+        ),
+    ),
+    "edge": (
+        "30 seconds",
+        (
+            ("12:00:10", "12:00:12", "red"),
+            ("12:00:49", "12:00:51", "red"),
+            ("12:00:50", "12:00:53", "red"),
+            ("12:00:29", "12:00:55", "red"),
+        ),
+    ),
+    "together": (
+        "30 seconds",
+        (
+            ("12:00:10", "12:00:12", "red"),
+            ("12:00:49", "12:00:51", "red"),
+            ("12:00:50", "12:00:53", "red"),
+            ("12:00:29", "12:00:53", "red"),
+        ),
+    ),
+    "half": (
+        "5 minutes",
+        (("10:02:00", "10:02:04", "red"), ("10:05:29", "10:05:31", "red"), ("10:05:30", "10:05:33", "red")),
+    ),
+}
 
 
 def _written(values: Values) -> Written:
@@ -53,11 +76,19 @@ def _batches(values: Values) -> list[Batch]:
 
 def _panes(run: Run) -> Rows:
     return [
-        (step, (show(run.batches[step].now), f"[{show(pane.window.start)}, {show(pane.window.end)})", named(pane),
-                answer(pane), pane.timing.replace("_", " ")))
+        (
+            step,
+            (
+                show(run.batches[step].now),
+                f"[{show(pane.window.start)}, {show(pane.window.end)})",
+                named(pane),
+                answer(pane),
+                pane.timing.replace("_", " "),
+            ),
+        )
         for step, outcome in enumerate(run.outcomes)
         for pane in outcome.panes
-    ]  # fmt: skip
+    ]
 
 
 def _late(run: Run) -> Rows:
@@ -90,15 +121,19 @@ def scene(values: Values) -> Scene:
         (
             Picture(f"Windows of {STORIES[values['story']][0]}", run.plane, run.windows()),
             Table("The panes", ("at", "window", "whose", "plays", "timing"), tuple(_panes(run))),
-            Table("The late rows", ("at", "whose", "happened in", "rows", "W was", "late by"), tuple(_late(run)),
-                  "Late rows are kept in a stream of their own, with the reason; nothing is dropped in silence."),
+            Table(
+                "The late rows",
+                ("at", "whose", "happened in", "rows", "W was", "late by"),
+                tuple(_late(run)),
+                "Late rows are kept in a stream of their own, with the reason; nothing is dropped in silence.",
+            ),
         ),
         (
             Figure("late rows", str(late), f"of {len(run.plane.dots)} events"),
             Figure("late panes", str(corrected), "corrections of answers that were out"),
             Figure("windows held at most", str(max(run.held)), "a longer lateness holds more"),
         ),
-    )  # fmt: skip
+    )
 
 
 def code(values: Values) -> str:
@@ -118,16 +153,27 @@ LESSON = Lesson(
         "holds windows longer.",
     ),
     controls=(
-        Choice("story", "what happened", (
-            ("phone", "a phone comes back with 200 events"), ("again", "one more event, a quarter of an hour later"),
-            ("two", "two events that are five minutes late"), ("edge", "to the second: one batch after the edge"),
-            ("together", "to the second: in the batch of the edge"), ("half", "to the second: what closes a window"),
-        ), "phone"),
+        Choice(
+            "story",
+            "what happened",
+            (
+                ("phone", "a phone comes back with 200 events"),
+                ("again", "one more event, a quarter of an hour later"),
+                ("two", "two events that are five minutes late"),
+                ("edge", "to the second: one batch after the edge"),
+                ("together", "to the second: in the batch of the edge"),
+                ("half", "to the second: what closes a window"),
+            ),
+            "phone",
+        ),
         Slider("delay", "delay of the watermark", 0, 900, 60, 10, "seconds"),
         Slider("lateness", "lateness", 0, 60, 0, 1, "minutes"),
-        Choice("mode", "mode", (
-            ("accumulating", "accumulating"), ("discarding", "discarding"), ("retracting", "retracting")
-        ), "accumulating"),
+        Choice(
+            "mode",
+            "mode",
+            (("accumulating", "accumulating"), ("discarding", "discarding"), ("retracting", "retracting")),
+            "accumulating",
+        ),
     ),
     presets=(
         Preset("200 late rows", {}),
@@ -142,4 +188,4 @@ LESSON = Lesson(
     play=scene,
     code=code,
     dragged="delay",
-)  # fmt: skip
+)

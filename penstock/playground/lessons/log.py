@@ -126,8 +126,10 @@ def _frame(topic: Topic, readers: list[Reader]) -> tuple[Lane, ...]:
 def scene(values: Values) -> Scene:
     """The topic after each step, and what the consumers were handed."""
     topic = Topic()
-    readers = [Reader(f"consumer {n + 1}", {p: 0 for p in range(PARTITIONS) if p % values["consumers"] == n})
-               for n in range(values["consumers"])]  # fmt: skip
+    readers = [
+        Reader(f"consumer {n + 1}", {p: 0 for p in range(PARTITIONS) if p % values["consumers"] == n})
+        for n in range(values["consumers"])
+    ]
     steps, frames = [], []
     rows: Rows = []
     for number, (said, action) in enumerate(_script(values)):
@@ -179,12 +181,18 @@ LESSON = Lesson(
         "An open transaction holds such readers at the stable end, also from records behind it that are finished.",
     ),
     controls=(
-        Choice("isolation", "consumers read", (
-            ("read_committed", "what is committed"), ("read_uncommitted", "everything, at once")
-        ), "read_committed"),
-        Choice("last", "the last transaction", (
-            ("commit", "commits"), ("abort", "aborts"), ("open", "stays open")
-        ), "commit"),
+        Choice(
+            "isolation",
+            "consumers read",
+            (("read_committed", "what is committed"), ("read_uncommitted", "everything, at once")),
+            "read_committed",
+        ),
+        Choice(
+            "last",
+            "the last transaction",
+            (("commit", "commits"), ("abort", "aborts"), ("open", "stays open")),
+            "commit",
+        ),
         Choice("others", "behind it others write", (("none", "nothing"), ("two", "two records")), "none"),
         Slider("consumers", "consumers", 1, 2, 2),
         Slider("rewind", "rewind at the end to offset (9: not at all)", 0, 9, 9),
@@ -199,4 +207,4 @@ LESSON = Lesson(
     code=code,
     model="A model: the log, its producers and its consumers are a few lists in Python. Penstock's Kafka source "
     "follows the same rules, and is tested with a real broker.",
-)  # fmt: skip
+)

@@ -81,8 +81,9 @@ def scene(values: Values) -> Scene:
         marks.append(Mark(now, script.W))
         outcome = script.batch([{"user": one.user, "result": one.result, "at": one.at} for one in read], now=now)
         late = {(one.row["user"], one.row["at"]) for one in outcome.late}
-        dots += [Dot(one.at, now, one.user, one.result, "0", LATE if (one.user, one.at) in late else COUNTED)
-                 for one in read]  # fmt: skip
+        dots += [
+            Dot(one.at, now, one.user, one.result, "0", LATE if (one.user, one.at) in late else COUNTED) for one in read
+        ]
         alerts += [(len(steps), _alert(dict(one.row), now)) for one in outcome.rows]
         held.append(script.run.open_windows())
         said = f"{len(read)} read; W {show(marks[-1].watermark)}; {len(outcome.rows)} given; {held[-1]} held"
@@ -96,8 +97,12 @@ def scene(values: Values) -> Scene:
         steps,
         (
             Picture("Logins, by when they were tried", Plane("", tuple(dots), tuple(marks)), variable=""),
-            Table("Alerts", ("given at", "user", "from", "to", "failed"), tuple(alerts),
-                  "An alert is given once the watermark has passed its last login: until then an older one may come."),
+            Table(
+                "Alerts",
+                ("given at", "user", "from", "to", "failed"),
+                tuple(alerts),
+                "An alert is given once the watermark has passed its last login: until then an older one may come.",
+            ),
             Lines("Logins that wait, and rows that have begun", "in all", (("held", tuple(map(float, held))),)),
         ),
         (
@@ -105,7 +110,7 @@ def scene(values: Values) -> Scene:
             Figure("failed", str(failed), f"of {len(dots)} logins"),
             Figure("late", str(len(script.late)), "logins that take part in nothing"),
         ),
-    )  # fmt: skip
+    )
 
 
 def _alert(row: dict[str, object], now: int) -> tuple[str, ...]:
@@ -127,9 +132,15 @@ LESSON = Lesson(
     controls=(
         Word("logins", "logins, one a minute (F: failed)", "FFF"),
         Slider("often", "failed ones for an alert", 2, 6, 3),
-        Choice("skip", "after an alert go on", (
-            ("past_last", "past its last login"), ("no_skip", "with the next login"),
-        ), "past_last"),
+        Choice(
+            "skip",
+            "after an alert go on",
+            (
+                ("past_last", "past its last login"),
+                ("no_skip", "with the next login"),
+            ),
+            "past_last",
+        ),
         Slider("within", "all within less than", 1, 10, 10, 1, "minutes"),
         Slider("slow", "the second is longer on its way by", 0, 180, 0, 10, "seconds"),
         Slider("delay", "delay of the watermark", 0, 180, 60, 10, "seconds"),
@@ -147,4 +158,4 @@ LESSON = Lesson(
     play=scene,
     code=code,
     dragged="delay",
-)  # fmt: skip
+)

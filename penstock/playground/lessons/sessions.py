@@ -61,15 +61,19 @@ def scene(values: Values) -> Scene:
         run.steps(),
         (
             Picture("Sessions of one team", run.plane, run.windows()),
-            Table("The rows of an upsert sink", ("since", "rows", "how many"), tuple(_sink(run)),
-                  sink if values["mode"] == "discarding" else ""),
+            Table(
+                "The rows of an upsert sink",
+                ("since", "rows", "how many"),
+                tuple(_sink(run)),
+                sink if values["mode"] == "discarding" else "",
+            ),
         ),
         (
             Figure("sessions in the end", str(len(table))),
             Figure("withdrawn panes", str(withdrawn)),
             Figure("late", str(len(run.script.late)), "events that no session takes"),
         ),
-    )  # fmt: skip
+    )
 
 
 def code(values: Values) -> str:
@@ -91,9 +95,12 @@ LESSON = Lesson(
         Slider("gap", "gap", 3, 20, 12, 1, "minutes"),
         Slider("straggler", "the straggler happened after 12:10 by", 0, 40, 5, 1, "minutes"),
         Slider("lateness", "lateness", 0, 60, 60, 5, "minutes"),
-        Choice("mode", "mode", (
-            ("retracting", "retracting"), ("accumulating", "accumulating"), ("discarding", "discarding")
-        ), "retracting"),
+        Choice(
+            "mode",
+            "mode",
+            (("retracting", "retracting"), ("accumulating", "accumulating"), ("discarding", "discarding")),
+            "retracting",
+        ),
     ),
     presets=(
         Preset("12:15 fuses 12:10 and 12:25", {}),
@@ -105,4 +112,4 @@ LESSON = Lesson(
     ),
     play=scene,
     code=code,
-)  # fmt: skip
+)

@@ -94,8 +94,17 @@ def _played(values: Values) -> Played:
         marks.append(Mark(now, then.W))
         outcome = then.batch([_row(one) for one in read], now=now)
         late = {(one.source, one.row.get("at", one.row.get("since"))) for one in outcome.late}
-        dots += [Dot(one.at, now, one.source, f"{one.rate:.2f}" if one.rate else "", one.source,
-                     LATE if (one.source, one.at) in late else COUNTED) for one in read]  # fmt: skip
+        dots += [
+            Dot(
+                one.at,
+                now,
+                one.source,
+                f"{one.rate:.2f}" if one.rate else "",
+                one.source,
+                LATE if (one.source, one.at) in late else COUNTED,
+            )
+            for one in read
+        ]
         found |= {int(str(one.row["at"])): (len(steps), _rate(one.row["rate"])) for one in outcome.rows}
         given = table.batch([_row(one) for one in read], now=now).rows
         stood |= {int(str(one.row["at"])): _rate(one.row["rate"]) for one in given}
@@ -140,8 +149,12 @@ def scene(values: Values) -> Scene:
         (
             Picture("Rates (diamonds) and orders of 100 (dots)", run.plane, variable=""),
             Lines("Rows that the temporal join holds", "rows", (("held", run.held),)),
-            Table("Each order, and what was paid", COLUMNS, tuple(sorted(rows)),
-                  "The table answers at once, with what it has; the temporal join waits for the watermark."),
+            Table(
+                "Each order, and what was paid",
+                COLUMNS,
+                tuple(sorted(rows)),
+                "The table answers at once, with what it has; the temporal join waits for the watermark.",
+            ),
         ),
         (
             Figure("wrong by their moment", str(wrong["then"]), "orders of the temporal join"),
@@ -149,7 +162,7 @@ def scene(values: Values) -> Scene:
             Figure("late", str(len(late)), "rows that take part in nothing"),
             Figure("held at most", f"{max(run.held):.0f}", "rows"),
         ),
-    )  # fmt: skip
+    )
 
 
 LESSON = Lesson(

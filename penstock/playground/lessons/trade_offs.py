@@ -43,8 +43,15 @@ class Measured:
 
     def cells(self) -> tuple[str, ...]:
         """The numbers as texts."""
-        return (f"{self.first:.0f} s", f"{self.complete:.0f} s", f"{self.on_time:.0f} %", f"{self.final:.0f} %",
-                str(self.panes), str(self.held), str(self.batches))  # fmt: skip
+        return (
+            f"{self.first:.0f} s",
+            f"{self.complete:.0f} s",
+            f"{self.on_time:.0f} %",
+            f"{self.final:.0f} %",
+            str(self.panes),
+            str(self.held),
+            str(self.batches),
+        )
 
 
 def _written(values: Values) -> Written:
@@ -82,9 +89,14 @@ def measured(run: Run) -> Measured:
     on_time = sum(pane.values["plays"] for pane in told) if discarding else sum(kept(told, "plays").values())  # type: ignore[misc]
     final = events - run.script.counts.late
     return Measured(
-        sum(firsts.values()) / max(len(firsts), 1), sum(ends.values()) / max(len(ends), 1),
-        100 * on_time / events, 100 * final / events, len(run.plane.panes), sum(run.held), len(run.batches),
-    )  # fmt: skip
+        sum(firsts.values()) / max(len(firsts), 1),
+        sum(ends.values()) / max(len(ends), 1),
+        100 * on_time / events,
+        100 * final / events,
+        len(run.plane.panes),
+        sum(run.held),
+        len(run.batches),
+    )
 
 
 @lru_cache(maxsize=256)
@@ -118,19 +130,27 @@ def scene(values: Values) -> Scene:
         run.steps(),
         (
             Picture("The run", run.plane, run.windows()),
-            Triangle("Where the knobs stand", ("soon", "complete", "cheap"), _shapes({"as set": now, **others}),
-                     "A corner is the best and the middle the worst of these five: the first answer, the share that is "
-                     "answered on time, and panes, windows held and batches together."),
-            Table("The same events with the knobs in each corner", columns, rows,
-                  "First answer: after the window's start. Complete answer: after its end. Windows held: summed over "
-                  "the batches."),
+            Triangle(
+                "Where the knobs stand",
+                ("soon", "complete", "cheap"),
+                _shapes({"as set": now, **others}),
+                "A corner is the best and the middle the worst of these five: the first answer, the share that is "
+                "answered on time, and panes, windows held and batches together.",
+            ),
+            Table(
+                "The same events with the knobs in each corner",
+                columns,
+                rows,
+                "First answer: after the window's start. Complete answer: after its end. Windows held: summed over "
+                "the batches.",
+            ),
         ),
         (
             Figure("latency", f"{now.first:.0f} s", "to the first answer of a window"),
             Figure("completeness", f"{now.on_time:.0f} %", f"on time; {now.final:.0f} % in the end"),
             Figure("cost", f"{now.panes} panes", f"{now.held} windows held, {now.batches} batches"),
         ),
-    )  # fmt: skip
+    )
 
 
 def code(values: Values) -> str:
@@ -155,13 +175,23 @@ LESSON = Lesson(
     controls=(
         Slider("delay", "delay of the watermark", 0, 300, 20, 10, "seconds"),
         Slider("lateness", "lateness", 0, 10, 5, 1, "minutes"),
-        Choice("early", "early panes", (
-            ("1 minute", "every minute"), ("10 seconds", "every 10 seconds"), ("event", "with every event"),
-            ("none", "none"),
-        ), "1 minute"),
-        Choice("mode", "mode", (
-            ("accumulating", "accumulating"), ("discarding", "discarding"), ("retracting", "retracting")
-        ), "accumulating"),
+        Choice(
+            "early",
+            "early panes",
+            (
+                ("1 minute", "every minute"),
+                ("10 seconds", "every 10 seconds"),
+                ("event", "with every event"),
+                ("none", "none"),
+            ),
+            "1 minute",
+        ),
+        Choice(
+            "mode",
+            "mode",
+            (("accumulating", "accumulating"), ("discarding", "discarding"), ("retracting", "retracting")),
+            "accumulating",
+        ),
         Slider("cadence", "a batch every", 5, 60, 10, 5, "seconds"),
         Slider("size", "windows of", 1, 6, 2, 1, "minutes"),
         Slider("stragglers", "every n-th is a straggler (0: none)", 0, 20, 9),
@@ -174,4 +204,4 @@ LESSON = Lesson(
     play=scene,
     code=code,
     dragged="delay",
-)  # fmt: skip
+)

@@ -17,10 +17,12 @@ STORIES: dict[str, tuple[tuple[str, str], ...]] = {
     "purchases": HOURLY,
     "crossed": (("12:05:00", "12:06:00"), ("12:01:00", "12:08:00")),
     "midday": (("11:59:00", "12:01:00"),),
-    "tunnel": (*((f"14:{m}:00", f"14:{m}:05") for m in (30, 33, 36, 39, 42)),
-               *((f"14:32:{n * 60 // 200:02d}", "14:47:00") for n in range(200))),
+    "tunnel": (
+        *((f"14:{m}:00", f"14:{m}:05") for m in (30, 33, 36, 39, 42)),
+        *((f"14:32:{n * 60 // 200:02d}", "14:47:00") for n in range(200)),
+    ),
     "slow": (("10:00:00", "10:08:00"), ("10:06:00", "10:08:00")),
-}  # fmt: skip
+}
 
 
 def _events(values: Values) -> list[Event]:
@@ -94,17 +96,22 @@ LESSON = Lesson(
         "Make the way longer: the columns count the same as before, while dots climb into other bands.",
     ),
     controls=(
-        Choice("story", "what happened", (
-            ("purchases", "two purchases, one seen late"),
-            ("crossed", "two events that overtake one another"),
-            ("midday", "one event across the full hour"),
-            ("tunnel", "a phone in a tunnel, with 200 events"),
-            ("slow", "eight minutes on the way"),
-        ), "purchases"),
+        Choice(
+            "story",
+            "what happened",
+            (
+                ("purchases", "two purchases, one seen late"),
+                ("crossed", "two events that overtake one another"),
+                ("midday", "one event across the full hour"),
+                ("tunnel", "a phone in a tunnel, with 200 events"),
+                ("slow", "eight minutes on the way"),
+            ),
+            "purchases",
+        ),
         Slider("delay", "longer way", 0, 30, 0, 1, "minutes"),
-        Choice("size", "windows of", (
-            ("1 hour", "1 hour"), ("5 minutes", "5 minutes"), ("1 minute", "1 minute")
-        ), "1 hour"),
+        Choice(
+            "size", "windows of", (("1 hour", "1 hour"), ("5 minutes", "5 minutes"), ("1 minute", "1 minute")), "1 hour"
+        ),
         Word("who", "whose", "red"),
     ),
     presets=(
@@ -116,4 +123,4 @@ LESSON = Lesson(
     ),
     play=scene,
     code=code,
-)  # fmt: skip
+)

@@ -85,16 +85,23 @@ def scene(values: Values) -> Scene:
     own = measured(run, values["delay"])
     world = tuple(sorted((name, value) for name, value in values.items() if name != "delay"))
     others = {one: own if one == values["delay"] else _other(world, one) for one in {*DELAYS, values["delay"]}}
-    rows = tuple((0, (f"{delay} s" + (" (now)" if delay == values["delay"] else ""), *others[delay].cells()))
-                 for delay in sorted(others))  # fmt: skip
+    rows = tuple(
+        (0, (f"{delay} s" + (" (now)" if delay == values["delay"] else ""), *others[delay].cells()))
+        for delay in sorted(others)
+    )
     columns = ("delay", "answer after the window's end", "behind the line", "late", "complete", "windows open at most")
     frame = (NOON, NOON + MINUTES * MINUTE) if values["story"] == "thousand" else None
     return Scene(
         run.steps(),
         (
             Picture("Two-minute windows", run.plane, run.windows(), note=HOLDS, frame=frame),
-            Table("The same events under other delays", columns, rows, "Each row is a whole run of the engine. Behind "
-                  "the line: older than the newest so far less the delay; late: no window took it any more."),
+            Table(
+                "The same events under other delays",
+                columns,
+                rows,
+                "Each row is a whole run of the engine. Behind "
+                "the line: older than the newest so far less the delay; late: no window took it any more.",
+            ),
         ),
         (
             Figure("latency", f"{own.wait:.0f} s", "from a window's end to its answer"),
@@ -103,7 +110,7 @@ def scene(values: Values) -> Scene:
             Figure("complete", own.complete, "of the events are in an answer"),
             Figure("open at most", str(own.held), "windows at a time"),
         ),
-    )  # fmt: skip
+    )
 
 
 def code(values: Values) -> str:

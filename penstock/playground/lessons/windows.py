@@ -66,15 +66,21 @@ def scene(values: Values) -> Scene:
         steps,
         (
             *(Picture(KINDS[kind], run.plane, run.windows(), variable=f"by_{kind}") for kind, run in runs.items()),
-            Table("The windows that were shown", ("kind", "from", "to", "points"),
-                  tuple(sorted(rows, key=lambda row: row[0]))),
+            Table(
+                "The windows that were shown",
+                ("kind", "from", "to", "points"),
+                tuple(sorted(rows, key=lambda row: row[0])),
+            ),
         ),
         tuple(
-            Figure(KINDS[kind], many(sum(pane.op > 0 for pane in run.script.panes), "pane"),
-                   many(len({pane.window for pane in run.script.panes}), "window"))
+            Figure(
+                KINDS[kind],
+                many(sum(pane.op > 0 for pane in run.script.panes), "pane"),
+                many(len({pane.window for pane in run.script.panes}), "window"),
+            )
             for kind, run in runs.items()
         ),
-    )  # fmt: skip
+    )
 
 
 def code(values: Values) -> str:

@@ -32,8 +32,9 @@ class EnrichMachine:
         """Play one batch."""
         (rows,) = arrivals
         cache = self.rule.cache
-        self.memory = {question: held for question, held in self.memory.items()
-                       if cache is not None and now < plus(held[0], cache)}  # fmt: skip
+        self.memory = {
+            question: held for question, held in self.memory.items() if cache is not None and now < plus(held[0], cache)
+        }
         answers = {question: Answer(row) for question, (_, row) in self.memory.items()}
         open_ = [question for question in dict.fromkeys(map(self.question_of, rows)) if question not in answers]
         fresh = dict(zip(open_, self.asker.ask([self.asked(question) for question in open_]), strict=True))

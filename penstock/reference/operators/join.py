@@ -82,8 +82,11 @@ class JoinMachine:
 
     def _matched(self, left: Held, rights: list[Held]) -> list[tuple[tuple[int, Place, Place], Out]]:
         """What a left row and its partners give."""
-        partners = [one for one in rights if left.key is not None and one.key == left.key
-                    and left.low <= one.record.time <= left.high]  # fmt: skip
+        partners = [
+            one
+            for one in rights
+            if left.key is not None and one.key == left.key and left.low <= one.record.time <= left.high
+        ]
         if self.rule.once:
             if left.matched or not partners:
                 return []
@@ -180,8 +183,9 @@ def _net(rows: list[Out]) -> list[Out]:
         return rows
     left: list[Out] = []
     for row in rows:
-        same = [one for one in left if one.op == -row.op and one.time == row.time
-                and _values(one.row) == _values(row.row)]  # fmt: skip
+        same = [
+            one for one in left if one.op == -row.op and one.time == row.time and _values(one.row) == _values(row.row)
+        ]
         if same:
             left.remove(same[-1])
         else:

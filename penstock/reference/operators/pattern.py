@@ -183,9 +183,7 @@ class Matching:
             self.tests[bar](record.row, one.events) for bar in between if one.near or bar.contiguity == "relaxed"
         )
 
-    def _take(
-        self, before: tuple[Taken, ...], event: Taken, partial: list[Partial], whole: list[Whole]
-    ) -> None:  # fmt: skip
+    def _take(self, before: tuple[Taken, ...], event: Taken, partial: list[Partial], whole: list[Whole]) -> None:
         events, step = (*before, event), self.steps[event.step]
         count = sum(one.step == event.step for one in events)
         ways: list[Any] = [LOOP] if step.most is None or count < step.most else []
@@ -224,9 +222,7 @@ class Matching:
                 self._give(MAIN, key, match.events, match.time)
             return
         of.waiting = sorted([*of.waiting, *whole], key=lambda match: match.events[0].number)
-        while of.waiting and (
-            not of.partial or of.waiting[0].events[0].number <= of.partial[0].events[0].number
-        ):  # fmt: skip
+        while of.waiting and (not of.partial or of.waiting[0].events[0].number <= of.partial[0].events[0].number):
             match = of.waiting.pop(0)
             self._give(MAIN, key, match.events, match.time)
             onward = self._onward(match.events)
@@ -281,9 +277,7 @@ def value_of(ref: Ref, events: Sequence[Taken], steps: Sequence[Step]) -> Any:
     return total
 
 
-def _tester(
-    test: Test, side: Side, steps: Sequence[Step]
-) -> Callable[[Mapping[str, Any], Sequence[Taken]], bool]:  # fmt: skip
+def _tester(test: Test, side: Side, steps: Sequence[Step]) -> Callable[[Mapping[str, Any], Sequence[Taken]], bool]:
     """Whether an event fits a step, beside the events that a partial match has taken."""
     if test.function is not None:
         function = test.function

@@ -82,8 +82,9 @@ class KeyedMachine:
             elif key not in rules or _plain(rules[key][0]) != _plain(word):
                 rules.pop(key, None)
                 rules[key] = (word, self.memory["batch"])
-        self.context.ruled(Rules((self.user_key(key, side), for_users(row, side.schema), batch)
-                                 for key, (row, batch) in rules.items()))  # fmt: skip
+        self.context.ruled(
+            Rules((self.user_key(key, side), for_users(row, side.schema), batch) for key, (row, batch) in rules.items())
+        )
 
     def take(self, rows: Sequence[Record]) -> None:
         """Rows that can still be in order wait; those behind W are late."""

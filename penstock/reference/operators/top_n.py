@@ -26,8 +26,10 @@ class TopMachine:
         """Windows that have expired give their answer; what came changes the others."""
         emitted = Emitted()
         for group in [group for group in self.memory if self._expired(group[1], watermark)]:
-            emitted.rows += [self._out(group[1], rank, record, 1)
-                             for rank, record in enumerate(self._best(self.memory.pop(group)), 1)]  # fmt: skip
+            emitted.rows += [
+                self._out(group[1], rank, record, 1)
+                for rank, record in enumerate(self._best(self.memory.pop(group)), 1)
+            ]
         stood: dict[Group, list[Record]] = {}
         for record in sorted(arrivals[0], key=lambda record: -record.op):
             window = None if self.rule.window is None else self.rule.window.assign(record.time)[0]

@@ -58,8 +58,9 @@ class Tape:
         reader = Played(one.source.reader, self.steps[name], tuple(self.partitions[name]))
         assert one.time is not None
         waiting = replace(one.time.watermark, idle=None, when_idle="hold")
-        return replace(one, source=replace(one.source, reader=reader, bounded=True),
-                       time=replace(one.time, watermark=waiting))  # fmt: skip
+        return replace(
+            one, source=replace(one.source, reader=reader, bounded=True), time=replace(one.time, watermark=waiting)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,13 @@ class Played:
         return bool(at["played"] == len(self.steps))
 
 
-def recorded(pipeline: Pipeline, batches: int, batch_rows: int | None, *,
-             clock: Callable[[], int] = lambda: time.time_ns() // 1000) -> Tape:  # fmt: skip
+def recorded(
+    pipeline: Pipeline,
+    batches: int,
+    batch_rows: int | None,
+    *,
+    clock: Callable[[], int] = lambda: time.time_ns() // 1000,
+) -> Tape:
     """Let the sources say how far so many batches would go; sooner, where they have no more."""
     readers = {one.source.name: _reader(one) for one in pipeline.flow.inputs}
     at = {name: reader.start() for name, reader in readers.items()}

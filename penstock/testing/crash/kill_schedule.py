@@ -8,8 +8,17 @@ from random import Random
 
 from penstock.testing.crash.process import Kill
 
-BATCH_POINTS = ("offsets", "batch:begin", "task:read", "task:step", "batch:collected", "clock:before", "clock:after",
-                "batch:end", "commits")  # fmt: skip
+BATCH_POINTS = (
+    "offsets",
+    "batch:begin",
+    "task:read",
+    "task:step",
+    "batch:collected",
+    "clock:before",
+    "clock:after",
+    "batch:end",
+    "commits",
+)
 SINK_POINTS = ("sink:begin", "sink:write", "sink:commit:before", "sink:commit:after")
 SHARD_POINTS = ("task:sent", "task:committed")  # of sinks that tasks write themselves
 STAGE_POINT = "task:step#{}"  # when a shard of that stage has stepped: those before it have kept what they remember
@@ -31,8 +40,15 @@ def points(sinks: tuple[str, ...], more: tuple[str, ...] = ()) -> tuple[str, ...
     return (*BATCH_POINTS, *SINK_POINTS, *each, *more)
 
 
-def kill_of(number: int, seed: int, sinks: tuple[str, ...], committed: int, pace: Pace, missed: int = 0,
-            more: tuple[str, ...] = ()) -> Kill:  # fmt: skip
+def kill_of(
+    number: int,
+    seed: int,
+    sinks: tuple[str, ...],
+    committed: int,
+    pace: Pace,
+    missed: int = 0,
+    more: tuple[str, ...] = (),
+) -> Kill:
     """The kill of that number, in a run that goes on after so many batches: a point if it is even, else a moment.
 
     If it was missed, as late rows come late and a run may end too soon, it is tried again in a later batch, or sooner;
@@ -56,8 +72,17 @@ def kill_of(number: int, seed: int, sinks: tuple[str, ...], committed: int, pace
 
 def each_point_once(sinks: tuple[str, ...]) -> Iterator[Kill]:
     """A dozen kills that reach every point of a batch and of a delivery, each a batch further or in the same again."""
-    names = ("batch:begin", "task:read", "task:step", "batch:collected", *SINK_POINTS, "clock:before", "clock:after",
-             "batch:end", "offsets")  # fmt: skip
+    names = (
+        "batch:begin",
+        "task:read",
+        "task:step",
+        "batch:collected",
+        *SINK_POINTS,
+        "clock:before",
+        "clock:after",
+        "batch:end",
+        "offsets",
+    )
     for i, name in enumerate(names):
         whose = f"#{sinks[SINK_POINTS.index(name) % len(sinks)]}" if name in SINK_POINTS else ""
         yield Kill(f"{name}{whose}", 1 + i * 2 // 3)

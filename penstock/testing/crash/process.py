@@ -73,17 +73,27 @@ class Run:
         # What is killed cannot tidy up: Spark unpacks libraries of 70 MB into the temporary folder at each start.
         self.scratch = tempfile.mkdtemp(prefix="penstock-run-")
         java = f"{FAST_JAVA} -Djava.io.tmpdir={self.scratch}"
-        given = {**os.environ, "JAVA_TOOL_OPTIONS": java, "TMPDIR": self.scratch, "SPARK_LOCAL_DIRS": self.scratch,
-                 ASKED: "", **(environment or {})}  # fmt: skip
+        given = {
+            **os.environ,
+            "JAVA_TOOL_OPTIONS": java,
+            "TMPDIR": self.scratch,
+            "SPARK_LOCAL_DIRS": self.scratch,
+            ASKED: "",
+            **(environment or {}),
+        }
         log.parent.mkdir(parents=True, exist_ok=True)
         self.log = log
         self.began = time.monotonic()
         with open(log, "wb") as file:
             # The shell tells the run its own process group; exec keeps the number.
             self.process = subprocess.Popen(
-                ["/bin/sh", "-c", f'{GROUP}=$$ exec "$@"', "sh", *command], env=given, start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+                ["/bin/sh", "-c", f'{GROUP}=$$ exec "$@"', "sh", *command],
+                env=given,
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
 
     @property
     def alive(self) -> bool:
@@ -134,8 +144,15 @@ class Run:
         return self.log.read_text(errors="replace")[-6000:]
 
 
-def died(command: Sequence[str], checkpoint: Path, kill: Kill | None, log: Path, *,
-         environment: Mapping[str, str] | None = None, timeout: float = 600.0) -> Death:  # fmt: skip
+def died(
+    command: Sequence[str],
+    checkpoint: Path,
+    kill: Kill | None,
+    log: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = 600.0,
+) -> Death:
     """Run a script until it ends by itself or is killed as asked."""
     asked = {ASKED: str(kill)} if kill is not None and kill.named else {}
     before, leases = _committed(checkpoint), _leases(checkpoint)

@@ -90,13 +90,24 @@ class Proof:
     def plain(self) -> dict[str, Any]:
         """The same as values that JSON has."""
         return {
-            "good": self.good, "pipeline": self.pipeline, "delivery": self.delivery, "seed": self.seed,
-            "kills": self.kills, "lives": self.lives,
-            "lost": self.counted("lost"), "doubled": self.counted("duplicated"), "torn": self.counted("torn"),
-            "different": self.counted("foreign"), "points": self.points, "read": self.read, "all_read": self.whole,
-            "compared": list(self.compared), "left_out": dict(self.left_out), "folder": self.folder,
+            "good": self.good,
+            "pipeline": self.pipeline,
+            "delivery": self.delivery,
+            "seed": self.seed,
+            "kills": self.kills,
+            "lives": self.lives,
+            "lost": self.counted("lost"),
+            "doubled": self.counted("duplicated"),
+            "torn": self.counted("torn"),
+            "different": self.counted("foreign"),
+            "points": self.points,
+            "read": self.read,
+            "all_read": self.whole,
+            "compared": list(self.compared),
+            "left_out": dict(self.left_out),
+            "folder": self.folder,
             "rows": [asdict(row) for row in self.rows],
-        }  # fmt: skip
+        }
 
     def before(self) -> list[str]:
         """What is compared, in lines for people."""
@@ -112,8 +123,10 @@ class Proof:
         points = {name: times for name, times in self.points.items() if name != "a moment"}
         moments = self.points.get("a moment", 0)
         lost, doubled, torn = (self.counted(what) for what in ("lost", "duplicated", "torn"))
-        found = (f"{_many(self.kills, 'kill', 'kills')} in {_many(self.lives, 'life', 'lives')}: "
-                 f"lost {lost}, doubled {doubled}, torn {torn}")  # fmt: skip
+        found = (
+            f"{_many(self.kills, 'kill', 'kills')} in {_many(self.lives, 'life', 'lives')}: "
+            f"lost {lost}, doubled {doubled}, torn {torn}"
+        )
         same = all(row.verdict.good for row in self.rows)
         right = "every output equals the undisturbed run" if same else f"that is {self.delivery.replace('_', ' ')}"
         lines = [f"{found}; {right if self.good else 'NOT equal: see above'}"]
@@ -126,8 +139,13 @@ class Proof:
         return "\n".join([*self.before(), HEAD, *shown, *self.summary()])
 
 
-def prove(asked: Asked, *, progress: Path | None = None, began: Callable[[Proof], None] = lambda proof: None,
-          on_row: Callable[[Proof, Row], None] = lambda proof, row: None) -> Proof:  # fmt: skip
+def prove(
+    asked: Asked,
+    *,
+    progress: Path | None = None,
+    began: Callable[[Proof], None] = lambda proof: None,
+    on_row: Callable[[Proof, Row], None] = lambda proof, row: None,
+) -> Proof:
     """Kill a pipeline so often as asked, and say what was found.
 
     `progress` is a file from which it goes on; without it nothing stays, unless something was found to be wrong.
@@ -161,8 +179,11 @@ def lines_of(row: Row, delivery: str = "exactly_once") -> list[str]:
     verdict = row.verdict
     number = "" if row.kill is None else str(row.kill)
     wrong = "" if kept_promise(row, delivery) else "  DIFFERENT"
-    return [f"{number:>5} {row.life:>4}  {_point(row):<58} {row.batches:>7} {verdict.lost:>5} {verdict.duplicated:>7} "
-            f"{verdict.torn:>5}{wrong}", *(f"      {said}" for said in verdict.said)]  # fmt: skip
+    return [
+        f"{number:>5} {row.life:>4}  {_point(row):<58} {row.batches:>7} {verdict.lost:>5} {verdict.duplicated:>7} "
+        f"{verdict.torn:>5}{wrong}",
+        *(f"      {said}" for said in verdict.said),
+    ]
 
 
 def _many(number: int, one: str, more: str) -> str:
@@ -179,18 +200,31 @@ def _proven(asked: Asked, file: Path, began: Callable[[Proof], None], on_row: Ca
     settings, tape, left_out, delivery = _prepared(asked, runs)
     subject = Subject(
         lambda folder: python("-m", "penstock.testing.crash.life", str(runs), folder),
-        partial(OutputsChecker.of, runs, settings.token), (), CHECKPOINT,
-    )  # fmt: skip
+        partial(OutputsChecker.of, runs, settings.token),
+        (),
+        CHECKPOINT,
+    )
     campaign = Campaign.resumed(subject, file, asked.seed)
     try:
         checker = campaign.undisturbed()
     except AssertionError as error:
         raise _fails(settings.file, error) from None
     assert isinstance(checker, OutputsChecker)
-    campaign.subject = replace(subject, sinks=checker.written, checker=lambda folder, log: checker,
-                               points=SHARD_POINTS if checker.by_tasks else ())  # fmt: skip
-    proof = Proof(settings.pipeline, asked.seed, tape.rows, tape.whole, tuple(map(str, checker.outputs)), left_out,
-                  delivery=delivery)  # fmt: skip
+    campaign.subject = replace(
+        subject,
+        sinks=checker.written,
+        checker=lambda folder, log: checker,
+        points=SHARD_POINTS if checker.by_tasks else (),
+    )
+    proof = Proof(
+        settings.pipeline,
+        asked.seed,
+        tape.rows,
+        tape.whole,
+        tuple(map(str, checker.outputs)),
+        left_out,
+        delivery=delivery,
+    )
     began(proof)
     for row in list(campaign.rows):
         on_row(proof, row)

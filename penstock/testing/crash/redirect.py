@@ -62,8 +62,11 @@ def kept(pipeline: Pipeline, without: Sequence[str] = ()) -> Kept:
 def life_of(pipeline: Pipeline, tape: Tape, folder: Path, kept: Kept, token: str) -> Pipeline:
     """The same pipeline over the tape, with its sinks below the folder; the token is for tables and topics."""
     played = pipeline.rebuilt(tape.played(pipeline.flow))
-    kept_ones = [new for old, new in zip(pipeline.outputs, played.outputs, strict=True)
-                 if any(old is output for _, output in kept.outputs)]  # fmt: skip
+    kept_ones = [
+        new
+        for old, new in zip(pipeline.outputs, played.outputs, strict=True)
+        if any(old is output for _, output in kept.outputs)
+    ]
     sinks = redirected(kept_ones, folder, token)
     outputs = tuple(replace(output, sink=sink) for output, sink in zip(kept_ones, sinks, strict=True))
     return replace(pipeline, outputs=outputs, staging=None)

@@ -134,10 +134,20 @@ def _kafka(sink: Any, target: Any) -> Held:
     from penstock.connectors.kafka.producer import Heard, options
     from penstock.connectors.kafka.records import BATCH
 
-    consumer = Consumer(options(sink, Heard(), **{
-        "group.id": "penstock-prove", "enable.auto.commit": False, "isolation.level": "read_committed",
-        "enable.partition.eof": True, "auto.offset.reset": "error", "allow.auto.create.topics": False,
-    }))  # fmt: skip
+    consumer = Consumer(
+        options(
+            sink,
+            Heard(),
+            **{
+                "group.id": "penstock-prove",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "allow.auto.create.topics": False,
+            },
+        )
+    )
     rows: Rows = []
     batches: list[int] = []
     try:
@@ -197,8 +207,15 @@ def _quoted(name: str) -> str:
 
 
 READERS: dict[type, Callable[[Any, Any], Held]] = {
-    Sqlite: _sqlite, Duckdb: _duckdb, Files: _files, Postgres: _postgres, Kafka: _kafka, ParallelKafka: _kafka,
-}  # fmt: skip
+    Sqlite: _sqlite,
+    Duckdb: _duckdb,
+    Files: _files,
+    Postgres: _postgres,
+    Kafka: _kafka,
+    ParallelKafka: _kafka,
+}
 FORGETTERS: dict[type, Callable[[Any, Any], None]] = {
-    Postgres: _forget_postgres, Kafka: _forget_kafka, ParallelKafka: _forget_kafka,
-}  # fmt: skip
+    Postgres: _forget_postgres,
+    Kafka: _forget_kafka,
+    ParallelKafka: _forget_kafka,
+}

@@ -26,8 +26,13 @@ class Verdict:
         return not (self.lost or self.duplicated or self.torn or self.foreign or self.said)
 
     def __add__(self, other: Verdict) -> Verdict:
-        return Verdict(self.lost + other.lost, self.duplicated + other.duplicated, self.torn + other.torn,
-                       self.foreign + other.foreign, self.said + other.said)  # fmt: skip
+        return Verdict(
+            self.lost + other.lost,
+            self.duplicated + other.duplicated,
+            self.torn + other.torn,
+            self.foreign + other.foreign,
+            self.said + other.said,
+        )
 
 
 class Checker(Protocol):

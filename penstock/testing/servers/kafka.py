@@ -47,8 +47,9 @@ class NoBroker(PenstockError):
 
 def jars() -> Path:
     """Where the jars of the broker lie, fetched if they do not yet."""
-    return found(f"kafka-broker-{VERSION}", f"org.apache.kafka:kafka_2.13:{VERSION}",
-                 f"org.apache.kafka:kafka-tools:{VERSION}")  # fmt: skip
+    return found(
+        f"kafka-broker-{VERSION}", f"org.apache.kafka:kafka_2.13:{VERSION}", f"org.apache.kafka:kafka-tools:{VERSION}"
+    )
 
 
 @dataclass
@@ -77,8 +78,9 @@ class Broker:
             self._format(config)
         with (self.folder / "log").open("ab") as log:
             command = [*_java("-Xmx512m", "-Xms128m", "-XX:+UseSerialGC"), "kafka.Kafka", str(config)]
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                            cwd=self.folder, start_new_session=True)  # fmt: skip
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder, start_new_session=True
+            )
         self._await()
         return self
 
@@ -123,8 +125,11 @@ class Broker:
         command = [*_java(), "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder)
         if done.returncode != 0:
-            raise NoBroker("the broker's folder could not be made", (done.stderr or done.stdout)[-400:],
-                           f"empty {self.folder}, or name another folder")  # fmt: skip
+            raise NoBroker(
+                "the broker's folder could not be made",
+                (done.stderr or done.stdout)[-400:],
+                f"empty {self.folder}, or name another folder",
+            )
 
     def _await(self) -> None:
         from confluent_kafka import KafkaException

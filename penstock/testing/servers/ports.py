@@ -17,8 +17,9 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def answers(process: subprocess.Popen[bytes], ask: Callable[[], object], away: type[Exception],
-            seconds: float = 60.0) -> bool:  # fmt: skip
+def answers(
+    process: subprocess.Popen[bytes], ask: Callable[[], object], away: type[Exception], seconds: float = 60.0
+) -> bool:
     """Wait until a question no longer says that the server is away; False where it has ended, or takes too long."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:

@@ -85,9 +85,15 @@ class Database:
         said = {**SETTINGS, "port": str(self.port), "unix_socket_directories": str(self.folder), **self.settings}
         options = [part for name, value in said.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen([str(self._program("postgres")), "-D", str(data), *options], stdout=log,
-                                            stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder,
-                                            start_new_session=True, **_as_somebody())  # fmt: skip
+            self.process = subprocess.Popen(
+                [str(self._program("postgres")), "-D", str(data), *options],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                cwd=self.folder,
+                start_new_session=True,
+                **_as_somebody(),
+            )
         self._await()
         return self
 
@@ -137,12 +143,25 @@ class Database:
             )
         if _as_somebody():
             shutil.chown(self.folder, "nobody")
-        command = [str(self._program("initdb")), "-D", str(data), "-U", OWNER, "--encoding=UTF8", "--locale=C",
-                   "--auth=trust", "--no-sync", "--no-instructions"]  # fmt: skip
+        command = [
+            str(self._program("initdb")),
+            "-D",
+            str(data),
+            "-U",
+            OWNER,
+            "--encoding=UTF8",
+            "--locale=C",
+            "--auth=trust",
+            "--no-sync",
+            "--no-instructions",
+        ]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False, **_as_somebody())
         if done.returncode != 0:
-            raise NoDatabase("the database's folder could not be made", (done.stderr or done.stdout).strip()[-400:],
-                             f"empty {self.folder}, or name another folder")  # fmt: skip
+            raise NoDatabase(
+                "the database's folder could not be made",
+                (done.stderr or done.stdout).strip()[-400:],
+                f"empty {self.folder}, or name another folder",
+            )
         (data / "pg_hba.conf").write_text(ACCESS)
 
     def _program(self, name: str) -> Path:

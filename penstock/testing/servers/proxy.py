@@ -87,8 +87,9 @@ class Proxy:
             self._pairs.append(pair)
             losing = threading.Event()
             for source, sink in (pair, pair[::-1]):
-                threading.Thread(target=self._forward, args=(source, sink, source is client, losing),
-                                 daemon=True).start()  # fmt: skip
+                threading.Thread(
+                    target=self._forward, args=(source, sink, source is client, losing), daemon=True
+                ).start()
 
     def _forward(self, source: socket.socket, sink: socket.socket, asking: bool, losing: threading.Event) -> None:
         """Pass on what comes from one side; once a commit is to be lost, its answer ends the connection."""

@@ -33,8 +33,13 @@ def piled(rest: Rest, piles: tuple[Pile, ...], rows: Rows, good: np.ndarray, bit
     # Arrivals are in order of partition and offset already.
     order = good[np.argsort(rows.times[good], kind="stable")]
     taken = rows.take(order)
-    columns = [*taken.batch.columns, pa.array(taken.times), taken.partitions, pa.array(taken.offsets),
-               pa.array(bits[order])]  # fmt: skip
+    columns = [
+        *taken.batch.columns,
+        pa.array(taken.times),
+        taken.partitions,
+        pa.array(taken.offsets),
+        pa.array(bits[order]),
+    ]
     piles = (*piles, rest.pile(pa.RecordBatch.from_arrays(columns, schema=rest.events)))
     return piles if len(piles) <= MANY else _fewer(rest, piles)
 

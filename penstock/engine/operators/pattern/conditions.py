@@ -32,17 +32,22 @@ Code = Callable[[int, Sequence[Any], Sequence[Sequence[Any]]], Any]
 # The same, with the number of the event, to the registers with that event.
 Kept = Callable[[int, Sequence[Any], Sequence[Sequence[Any]], int], tuple[Any, ...]]
 _CHANGES = {
-    "first": "{value}", "last": "{value}", "rows": "{old} + 1", "first_at": "number", "last_at": "number",
-    "events": "(*{old}, {value})", "count": "{old} + ({value} is not None)", "sum": "added({old}, {value})",
-    "min": "lower({old}, {value})", "max": "upper({old}, {value})",
-}  # fmt: skip
+    "first": "{value}",
+    "last": "{value}",
+    "rows": "{old} + 1",
+    "first_at": "number",
+    "last_at": "number",
+    "events": "(*{old}, {value})",
+    "count": "{old} + ({value} is not None)",
+    "sum": "added({old}, {value})",
+    "min": "lower({old}, {value})",
+    "max": "upper({old}, {value})",
+}
 _COMPARE = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _SIGNS = {"+": "{} + {}", "-": "{} - {}", "*": "{} * {}", "negate": "-{}", "abs": "abs({})"}
 
 
-def condition_code(
-    one: Read, schema: Schema, places: Mapping[str, int], values: Mapping[Ref, tuple[int, ...]]
-) -> Code:  # fmt: skip
+def condition_code(one: Read, schema: Schema, places: Mapping[str, int], values: Mapping[Ref, tuple[int, ...]]) -> Code:
     """The code of a condition; `places` are those of the columns, `values` those of the registers."""
     typed = infer(one.node, schema, "match")
     writer = _Writer(places, {ref.name: (ref, values[ref], schema.type_of(ref.name, "match")) for ref in one.refs})
@@ -89,9 +94,14 @@ class _Writer:
         self.lines: list[str] = []
         self.known: dict[str, str] = {}
         self.globals: dict[str, Any] = {
-            "LOW": LONG_MIN, "HIGH": LONG_MAX, "failed": failed, "EvaluationError": EvaluationError,
-            "remainder": _remainder, "least": _least, "greatest": _greatest,
-        }  # fmt: skip
+            "LOW": LONG_MIN,
+            "HIGH": LONG_MAX,
+            "failed": failed,
+            "EvaluationError": EvaluationError,
+            "remainder": _remainder,
+            "least": _least,
+            "greatest": _greatest,
+        }
 
     def function(self, answer: str) -> Code:
         body = "".join(f"    {line}\n" for line in (*self.lines, f"return {answer}"))

@@ -27,9 +27,16 @@ Fetch = Callable[[str], bytes]
 Keyed = dict[Key, Of]
 EVENT_COLUMNS = (("@time", pa.int64()), ("@partition", pa.string()), ("@offset", pa.int64()), ("@bits", pa.int64()))
 _ONE = (
-    ("state", pa.int64()), ("open", pa.int64()), ("near", pa.bool_()), ("start", pa.int64()), ("tail", pa.int64()),
-    ("first", pa.int64()), ("last", pa.int64()), ("given", pa.bool_()), ("time", pa.int64()),
-)  # fmt: skip
+    ("state", pa.int64()),
+    ("open", pa.int64()),
+    ("near", pa.bool_()),
+    ("start", pa.int64()),
+    ("tail", pa.int64()),
+    ("first", pa.int64()),
+    ("last", pa.int64()),
+    ("given", pa.bool_()),
+    ("time", pa.int64()),
+)
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 NAN = float("nan")  # the one that keys hold: it is found again because it is the same object
 _LARGE, _SMALL = 4_096, 256  # a shelf has about so many rows at most, and at least
@@ -41,9 +48,12 @@ class Piece:
     __slots__ = ("_fetch", "_held", "_schema", "name")
 
     def __init__(
-        self, held: pa.RecordBatch | None = None, name: str | None = None, fetch: Fetch | None = None,
+        self,
+        held: pa.RecordBatch | None = None,
+        name: str | None = None,
+        fetch: Fetch | None = None,
         schema: pa.Schema | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name = name
         self._held, self._fetch, self._schema = held, fetch, schema
 
@@ -201,8 +211,10 @@ class Rest:
         if digits != memory.digits:
             whole = self._joined([shelves[number].piece.get() for number in sorted(shelves)])
             numbers = shelves_of(whole.column("hash").to_numpy(), digits)
-            shelves = {number: self.shelf(whole.take(pa.array(np.flatnonzero(numbers == number))))
-                       for number in np.unique(numbers).tolist()}  # fmt: skip
+            shelves = {
+                number: self.shelf(whole.take(pa.array(np.flatnonzero(numbers == number))))
+                for number in np.unique(numbers).tolist()
+            }
         return {number: shelves[number] for number in sorted(shelves)}, digits
 
     def _joined(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -217,18 +229,23 @@ class Rest:
                 name, data = piece.written()
                 if name not in known:
                     parts[name] = data
-        head = framed({
-            "piles": [[pile.piece.name, pile.done, pile.rows, pile.low, pile.high] for pile in memory.piles],
-            "shelves": [[s.piece.name, number, s.rows, s.due, s.hold] for number, s in memory.shelves.items()],
-            "digits": memory.digits, "seen": memory.seen,
-        })  # fmt: skip
+        head = framed(
+            {
+                "piles": [[pile.piece.name, pile.done, pile.rows, pile.low, pile.high] for pile in memory.piles],
+                "shelves": [[s.piece.name, number, s.rows, s.due, s.hold] for number, s in memory.shelves.items()],
+                "digits": memory.digits,
+                "seen": memory.seen,
+            }
+        )
         return Saved(head, parts)
 
     def restored(self, head: bytes, fetch: Fetch) -> Memory:
         said, _ = unframed(head)
         piles = [Pile(Piece(None, name, fetch, self.events), *numbers) for name, *numbers in said["piles"]]
-        shelves = {number: Shelf(Piece(None, name, fetch, self.partial), *numbers)
-                   for name, number, *numbers in said["shelves"]}  # fmt: skip
+        shelves = {
+            number: Shelf(Piece(None, name, fetch, self.partial), *numbers)
+            for name, number, *numbers in said["shelves"]
+        }
         return Memory(tuple(piles), shelves, said["digits"], said["seen"])
 
     def _batch(self, keyed: Keyed) -> pa.RecordBatch:

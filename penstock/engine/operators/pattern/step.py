@@ -196,8 +196,9 @@ class Matching:
         if not memory.shelves or not len(hashed):
             return np.zeros(len(hashed), dtype=bool)
         asked = np.unique(shelves_of(hashed, memory.digits)).tolist()
-        known = [memory.shelves[number].piece.get().column("hash").to_numpy()
-                 for number in asked if number in memory.shelves]  # fmt: skip
+        known = [
+            memory.shelves[number].piece.get().column("hash").to_numpy() for number in asked if number in memory.shelves
+        ]
         return among(hashed, np.concatenate(known)) if known else np.zeros(len(hashed), dtype=bool)
 
     def _in_hand(self, memory: Memory, ready: Due, chosen: np.ndarray) -> Events:

@@ -26,9 +26,14 @@ class Calls:
     """
 
     def __init__(
-        self, rule: Process, fields: Mapping[str, Field], context: Context, clock: Clock,
-        cells: Sequence[KeyedFunction], keys: Sequence[Any],
-    ) -> None:  # fmt: skip
+        self,
+        rule: Process,
+        fields: Mapping[str, Field],
+        context: Context,
+        clock: Clock,
+        cells: Sequence[KeyedFunction],
+        keys: Sequence[Any],
+    ) -> None:
         self.rule, self.fields, self.context, self.clock = rule, fields, context, clock
         self.cells, self.keys = cells, keys
         self.timers: Timers = {kind: {} for kind in KINDS}
@@ -36,8 +41,9 @@ class Calls:
         self.given: dict[str, tuple[list[dict[str, Any]], list[int]]] = {}
         self.bad: list[tuple[int, str]] = []
         self.hold = MAX_TIME
-        self.lasting = {kind: any(field.ttl is not None and field.ttl_by == kind for field in fields.values())
-                        for kind in KINDS}  # fmt: skip
+        self.lasting = {
+            kind: any(field.ttl is not None and field.ttl_by == kind for field in fields.values()) for kind in KINDS
+        }
 
     def play(self, times: np.ndarray, of: np.ndarray, events: Iterable[dict[str, Any]]) -> None:
         """All calls, and then what a clock has outlived leaves."""
@@ -143,8 +149,9 @@ class Calls:
                 for held in (self.timers, self.deferred):
                     waiting = held[effect.kind].get(place)
                     if waiting:
-                        waiting[:] = [one for one in waiting
-                                      if one[1] != effect.name or effect.time not in (None, one[0])]  # fmt: skip
+                        waiting[:] = [
+                            one for one in waiting if one[1] != effect.name or effect.time not in (None, one[0])
+                        ]
             else:
                 self._set(place, effect.kind, (effect.time, effect.name), by)
         self.context.effects.clear()

@@ -79,8 +79,10 @@ class KeptRules:
 def _same(cells: Cells, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Whether rules say the same as others."""
     columns = tuple(map(canonical, cells.held[0]))
-    return equal(tuple(column.take(pa.array(one)) for column in columns),
-                 tuple(column.take(pa.array(other)) for column in columns))  # fmt: skip
+    return equal(
+        tuple(column.take(pa.array(one)) for column in columns),
+        tuple(column.take(pa.array(other)) for column in columns),
+    )
 
 
 def _run(cells: Cells) -> Runs:

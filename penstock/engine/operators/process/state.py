@@ -122,8 +122,9 @@ def _written_field(
     """A field's columns, how many entries each key has, and when the first of them runs out."""
     if field.shape == "value":
         places = (name, f"@{name}")[: len(kinds)]
-        columns = tuple(pa.array([state.get(place) for state in states], kind)
-                        for place, kind in zip(places, kinds, strict=True))  # fmt: skip
+        columns = tuple(
+            pa.array([state.get(place) for state in states], kind) for place, kind in zip(places, kinds, strict=True)
+        )
         sizes = columns[0].is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
         until = columns[1].fill_null(MAX_TIME).to_numpy() if field.ttl is not None else None
         return columns, sizes, until
@@ -134,8 +135,10 @@ def _written_field(
         parts.append([None if view is None else list(view.values_.values()) for view in views])
     else:
         parts.append([None if view is None else view.values_ for view in views])
-    lasting = [None if view is None else list(view.until.values() if field.shape == "mapping" else view.until)
-               for view in views]  # fmt: skip
+    lasting = [
+        None if view is None else list(view.until.values() if field.shape == "mapping" else view.until)
+        for view in views
+    ]
     if field.ttl is not None:
         parts.append(lasting)
     columns = tuple(pa.array(part, kind) for part, kind in zip(parts, kinds, strict=True))

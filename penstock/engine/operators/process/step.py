@@ -108,13 +108,22 @@ class Keyed:
         return Emitted(
             Memory(
                 grown(_STATE, taken, left, clock),
-                grown(_ALARMS, alarms, joined([asleep, new_alarms]), Clock(clock.now, 0)), waiting, clock,
-                rules, memory.batches + 1,
+                grown(_ALARMS, alarms, joined([asleep, new_alarms]), Clock(clock.now, 0)),
+                waiting,
+                clock,
+                rules,
+                memory.batches + 1,
             ),
-            self._given(calls), (late, None)[: len(arrivals)], self._bad(calls, len(rows)), calls.hold,
-            (events.take(np.array([row for row, _ in calls.bad], dtype=np.int64))
-             if self.rule.ordered and calls.bad else None,),
-        )  # fmt: skip
+            self._given(calls),
+            (late, None)[: len(arrivals)],
+            self._bad(calls, len(rows)),
+            calls.hold,
+            (
+                events.take(np.array([row for row, _ in calls.bad], dtype=np.int64))
+                if self.rule.ordered and calls.bad
+                else None,
+            ),
+        )
 
     def saved(self, memory: Memory, known: Container[str] = ()) -> Saved:
         """The memory as bytes."""
@@ -132,8 +141,14 @@ class Keyed:
     def restored(self, head: bytes, fetch: Callable[[str], bytes]) -> Memory:
         """The memory that was saved."""
         said, runs = restored_runs(head, fetch)
-        return Memory(runs["state"], runs["alarms"], runs["waiting"], Clock(*said["clock"]), runs.get("rules", ()),
-                      said.get("batches", 0))  # fmt: skip
+        return Memory(
+            runs["state"],
+            runs["alarms"],
+            runs["waiting"],
+            Clock(*said["clock"]),
+            runs.get("rules", ()),
+            said.get("batches", 0),
+        )
 
     def held(self, memory: Memory) -> int:
         """How many entries, timers, waiting rows and rules are held."""
