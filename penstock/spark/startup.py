@@ -122,10 +122,6 @@ def ended() -> None:
     gateway.proc.wait()
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 SCRIPT = os.path.join(os.path.dirname(__file__), "unzipped-python.sh")
 PYTHON = "PENSTOCK_PYTHON"  # what the script becomes
 
@@ -135,3 +131,7 @@ def worker_python(spark_home: str, package: str) -> dict[str, str]:
     if os.path.realpath(spark_home) != os.path.realpath(package) or not os.access(SCRIPT, os.X_OK):
         return {"PYSPARK_PYTHON": sys.executable}
     return {"PYSPARK_PYTHON": SCRIPT, PYTHON: sys.executable}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -76,10 +76,6 @@ def main(runs: str, folder: str) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
-
-
 def run_out(pipeline: Pipeline, folder: str) -> None:
     """Run until the source is drained, then close every window; one that had ended before says so."""
 
@@ -94,3 +90,7 @@ def run_out(pipeline: Pipeline, folder: str) -> None:
         if "is finished" not in str(error):
             raise
         print(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
