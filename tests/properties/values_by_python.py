@@ -136,7 +136,7 @@ def csv_field(text: str | None, kind: str) -> Verdict:
         return NULL
     if kind in ("int", "long"):
         good = re.fullmatch(r"[+-]?[0-9]+", text)
-        if good and len(text) > 4_000:
+        if good and len(text.lstrip("+-0")) > 4_000:
             return NONE
         found = within(Decimal(text), 31 if kind == "int" else 63) if good else NONE
         # Zeros before a number are digits; forty of them are no number that anybody writes.

@@ -19,7 +19,8 @@ def canonical(column: pa.Array) -> pa.Array:
     """One zero and one NaN among floats, so that equal keys have equal bytes."""
     if not pa.types.is_floating(column.type):
         return column
-    values = column.to_numpy(zero_copy_only=False) + 0.0
+    with np.errstate(invalid="ignore"):  # a signalling NaN, which bytes may hold, is a NaN like any other
+        values = column.to_numpy(zero_copy_only=False) + 0.0
     values = np.where(np.isnan(values), np.nan, values)
     return pa.array(values, pa.float64(), mask=_mask(column))
 

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from decimal import Decimal, localcontext
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
@@ -161,3 +162,9 @@ def test_the_shard_of_a_decimal_does_not_depend_on_the_decimal_context() -> None
 def test_long_texts_among_short_ones_hash_as_each_alone() -> None:
     texts = ["", "a", "b" * 520, None, "c" * 512, "d" * 9, "e" * 4_000, "f" * 8]
     assert hashes((pa.array(texts),), len(texts)).tolist() == [key_hash((text,)) for text in texts]
+
+
+def test_a_signalling_nan_is_hashed_as_any_other():
+    signalling = np.array([0x7FF0000000000001], dtype=np.uint64).view(np.float64)
+    (quiet,) = hashes((pa.array([float("nan")]),), 1)
+    assert list(hashes((pa.array(signalling),), 1)) == [quiet]
