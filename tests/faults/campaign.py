@@ -34,24 +34,32 @@ HEAD = (
 )
 
 
+ROOT = Path(__file__).parents[2]
+
+
+def scenario(name: str, folder: str) -> list[str]:
+    """The command that runs a scenario of ours, wherever it is called: its workers, too, find the tests."""
+    return ["env", f"PYTHONPATH={ROOT}", *python("-m", f"tests.faults.scenarios.{name}", folder)]
+
+
 def every_sink() -> Subject:
-    """The pipeline of `crash.scores`, which writes to every sink at once."""
+    """The pipeline of `scenarios.scores`, which writes to every sink at once."""
     return Subject(
-        lambda folder: python("-m", "tests.faults.scenarios.scores", folder), ScoresChecker.of, scores.SINKS
+        lambda folder: scenario("scores", folder), ScoresChecker.of, scores.SINKS
     )  # fmt: skip
 
 
 def between_servers() -> Subject:
-    """The pipeline of `crash.ids`, from a Kafka broker to PostgreSQL and back to Kafka."""
-    return Subject(lambda folder: python("-m", "tests.faults.scenarios.ids", folder), IdsChecker.of, ids.SINKS,
+    """The pipeline of `scenarios.ids`, from a Kafka broker to PostgreSQL and back to Kafka."""
+    return Subject(lambda folder: scenario("ids", folder), IdsChecker.of, ids.SINKS,
                    points=SHARD_POINTS, shows=ids.SHOWS)  # fmt: skip
 
 
 def every_stage() -> Subject:
-    """The pipeline of `crash.stages`, which remembers in every way there is; each of its stages is a point more."""
+    """The pipeline of `scenarios.stages`, which remembers in every way there is; each of its stages is a point more."""
     flow = stages.made(".").flow
     return Subject(
-        lambda folder: python("-m", "tests.faults.scenarios.stages", folder),
+        lambda folder: scenario("stages", folder),
         partial(ReferenceChecker.of, stages.made), stages.killed(),
         points=tuple(STAGE_POINT.format(number) for number in range(len(flow.stages))), shows=stages.SHOWS,
     )  # fmt: skip

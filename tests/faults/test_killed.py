@@ -13,13 +13,13 @@ import pytest
 from penstock.connectors.files.sink import read_files
 from penstock.testing.crash.kill_schedule import each_point_once
 from penstock.testing.crash.process import Kill, died, python
+from tests.faults.campaign import scenario
 from tests.faults.scenarios import scores
 from tests.faults.scenarios.scores import ScoresChecker
 from tests.faults.small import arriving, caught, run
 from tests.integration.spark.driving import put
 
 ROOT = Path(__file__).parents[2]
-COMMAND = ("-m", "tests.faults.scenarios.scores")
 SMALL = ("-c", "import sys; from tests.faults.small import run; run(sys.argv[1], delivery=sys.argv[2])")
 
 
@@ -45,7 +45,7 @@ def test_rows_1_and_2_a_dozen_kills_change_nothing(checker, tmp_path):
     Exactly once: `sink:commit:after` and `batch:end` kill between the sink's commit and Spark's.
     """
     for number, kill in enumerate(each_point_once(scores.SINKS)):
-        death = died(python(*COMMAND, str(tmp_path)), tmp_path / "checkpoint", kill, tmp_path / f"log-{number}")
+        death = died(scenario("scores", str(tmp_path)), tmp_path / "checkpoint", kill, tmp_path / f"log-{number}")
         assert death.killed, f"{kill} was not reached\n{death.said}"
         verdict = checker.check(str(tmp_path), ended=False)
         assert verdict.good, f"after {kill}: {verdict}"
