@@ -89,6 +89,11 @@ def test_no_module_hides_behind_a_public_name() -> None:
     assert public & top_level_names() == set()
 
 
+def test_a_module_says_what_is_in_it() -> None:
+    nameless = {"base", "common", "helper", "helpers", "misc", "util", "utils"}
+    assert [place(path) for path in FILES if nameless & {path.stem, path.parent.name}] == []
+
+
 def registry(engine: str) -> tuple[set[str], set[str]]:
     """Of an engine's registry of operators: the rules that are its keys, and the modules its operators are from."""
     module = tree(PACKAGE / engine / "operators" / "registry.py")
