@@ -15,7 +15,7 @@ from typing import NamedTuple
 import penstock as ps
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((*ROOT.glob("docs/**/*.md"), ROOT / "README.md"))
+PAGES = sorted((*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"))
 # Their blocks start pipelines; the other pages are played without a JVM.
 ON_SPARK = ("beside_spark.md", "running.md")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
