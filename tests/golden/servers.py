@@ -21,7 +21,8 @@ from penstock.connectors.fingerprint import fingerprint_of, shown
 from penstock.connectors.kafka.ledger import Found
 from penstock.connectors.kafka.records import Record, encoder
 from penstock.connectors.kafka.sink import columns_of
-from penstock.connectors.sink import Batch, Ledger, Target
+from penstock.connectors.sink import Batch, Ledger
+from penstock.plan.output_schemas import Target
 from tests.golden.sets import HERE
 
 LINEAGE, OLDER = "3f2a", "91bc"

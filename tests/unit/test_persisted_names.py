@@ -418,7 +418,7 @@ def test_the_ledger_in_kafka() -> None:
     assert (ledger._parsed(sink, value), PROGRESS) == (found, "penstock-progress")
     assert sink.transactional_id == "penstock-t"
     assert (records.TIMING, records.INDEX, records.BATCH) == (
-        "penstock.timing", "penstock.index", "penstock.runtime.batch")  # fmt: skip
+        "penstock.timing", "penstock.index", "penstock.batch")  # fmt: skip
 
 
 def test_groups_of_consumers() -> None:

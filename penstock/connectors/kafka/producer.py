@@ -73,7 +73,7 @@ _HOPELESS = {
     KafkaError._UNSUPPORTED_FEATURE,
 }
 
-_log = logging.getLogger("penstock.connectors.kafka.sink")
+_log = logging.getLogger("penstock.sinks.kafka")
 _log.addHandler(logging.NullHandler())
 _log.propagate = False
 

@@ -18,7 +18,7 @@ from penstock.plan.output_schemas import Target
 if TYPE_CHECKING:
     from penstock.connectors.kafka.sink import Kafka
 
-TIMING, INDEX, BATCH = "penstock.timing", "penstock.index", "penstock.runtime.batch"
+TIMING, INDEX, BATCH = "penstock.timing", "penstock.index", "penstock.batch"
 Headers = list[tuple[str, bytes]]
 Values = Callable[[pa.Table], Sequence[bytes]]
 

@@ -68,7 +68,7 @@ def judged(servers: str, topic: str, sent: dict[int, list[str]]) -> Verdict:
     records = read(servers, topic)
     ids = Counter(json.loads(record.value or b"{}")["team"] for record in records)
     wanted = {one: batch for batch, rows in sent.items() for one in rows}
-    whole = Counter(int(record.headers["penstock.runtime.batch"].rpartition(b"/")[2]) for record in records)
+    whole = Counter(int(record.headers["penstock.batch"].rpartition(b"/")[2]) for record in records)
     return Verdict(
         lost=sum(one not in ids for one in wanted),
         doubled=sum(count - 1 for count in ids.values()),

@@ -40,9 +40,7 @@ def test_a_topic_is_gone_on_with(version: str, broker: Broker) -> None:
     assert give(sink, BATCHES, epoch=2)
     records = read(broker.servers, TABLE)
     assert len(records) == len(held["rows"]) + 4
-    assert {one.headers["penstock.runtime.batch"] for one in records} == {
-        f"3f2a/{n}".encode() for n in range(BATCHES + 1)
-    }
+    assert {one.headers["penstock.batch"] for one in records} == {f"3f2a/{n}".encode() for n in range(BATCHES + 1)}
     assert [one.key for one in read(broker.servers, ledger)][:2] == [b"totals", b"totals#12"]
 
 

@@ -53,14 +53,14 @@ def test_an_answer_is_keyed_by_key_and_window_and_carries_its_pane():
         '{"team":"red",' + bounds + ',"points":3,"pane_index":2,"pane_timing":"early","pane_final":false}'
     )
     assert dict(record.headers) == {
-        "penstock.timing": b"early", "penstock.index": b"2", "penstock.runtime.batch": b"L1/7",
+        "penstock.timing": b"early", "penstock.index": b"2", "penstock.batch": b"L1/7",
     }  # fmt: skip
 
 
 def test_a_withdrawn_answer_is_a_tombstone_and_a_retraction_before_its_pane_an_update():
     rows = records(panes(pane("red", 1, op=-1), pane("red", 2, index=1), pane("blue", 9, op=-1)))
     assert [(json.loads(row.key)["team"], row.value is None) for row in rows] == [("red", False), ("blue", True)]
-    assert dict(rows[1].headers) == {"penstock.runtime.batch": b"L1/7"}
+    assert dict(rows[1].headers) == {"penstock.batch": b"L1/7"}
 
 
 def test_row_26_null_is_an_ordinary_key_and_the_global_window_has_no_bounds():
@@ -93,7 +93,7 @@ def test_equal_keys_have_equal_bytes():
 
 def test_late_rows_and_quarantine_have_no_key():
     (record,) = records(late_rows(), LATES)
-    assert (record.key, dict(record.headers)) == (None, {"penstock.runtime.batch": b"L1/7"})
+    assert (record.key, dict(record.headers)) == (None, {"penstock.batch": b"L1/7"})
     assert json.loads(record.value)["late_windows"] == [{"start": "2026-01-31T12:00:00Z", "end": None}]
     sink().refuse(BAD)
 
